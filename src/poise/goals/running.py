@@ -37,6 +37,10 @@ SETS_DOWN = 0.6
 """How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
+SLOW, AT_ONCE = 0.6, 0.04
+"""A mass that rises slower than this part of its speed at take-off is brought to that within this time [s]."""
+OFF_GROUND = 0.03
+"""A foot that still moves keeps off the ground by so much for each m/s [s], at most by as much as at 1.5 m/s."""
 SIDEWAYS = 0.3
 """Weight of the acceleration across against that upward."""
 HARDEST = 4.0
@@ -114,7 +118,10 @@ class Bounce(Goal):
             d = max(below, SHORTEST * scale)
             wanted = (push**2 - float(v[2]) ** 2 + 2.0 * GRAVITY * d) / d**2
             stiffness = min(max(wanted, 0.2 * stiffness), 4.0 * stiffness)
-        force = min(max(stiffness * below, 0.0), HARDEST * GRAVITY)
+        force = stiffness * below
+        if below < SHORTEST * scale and 0.0 <= v[2] < SLOW * push:  # it rose before it could store anything
+            force = max(force, GRAVITY + (push - float(v[2])) / (AT_ONCE * tempo))
+        force = min(max(force, 0.0), HARDEST * GRAVITY)
         away = r - observed.place(observed.foot(self.foot))
         across = force * away[:2] / max(float(away[2]), 0.3 * body.com_height)
         loaded = min(1.0, force / GRAVITY)
@@ -185,7 +192,8 @@ class PlaceFoot(Goal):
         phase = min(max(1.0 - left / swings, 0.0), 1.0)
         lift, rate = self.lift * scale, math.pi / swings
         height = observed.ground_height_below(self.foot) + lift * math.sin(math.pi * phase) ** 2
-        height += SETS_DOWN * tempo * max(left, 0.0)
+        fast = min(float(np.linalg.norm(foot.velocity[:2])), 1.5 * tempo)
+        height += SETS_DOWN * tempo * max(left, 0.0) + OFF_GROUND * tempo * fast
         speed = lift * rate * math.sin(2.0 * math.pi * phase) - SETS_DOWN * tempo
         bend = 2.0 * lift * rate**2 * math.cos(2.0 * math.pi * phase)
         if left <= 0.0:

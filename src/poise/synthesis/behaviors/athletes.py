@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from poise.core.units import GRAVITY
 from poise.goals.conditions import AllOf, AnyOf, Condition, For, Lying, Not, Touching
 from poise.goals.goal import Goal
 from poise.goals.living import BreakFall, GiveWay
@@ -21,6 +22,7 @@ DOWN = Lying(0.65, 0.65)
 FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), DOWN, releases=("body",))
 TRUNK = 10.0
 LEGS = 2.0
+KV, ASIDE, LEAN, ARMS, HEIGHT, FOOT, STANCE_GAIN = 0.1, 0.04, 4.0, 0.3, 0.96, 10.0, 1.0
 STIFF = 0.12
 """Weight of the trunk's balance, and how soon it is upright again [s]."""
 
@@ -56,7 +58,7 @@ def _machine(
     states = (
         ControlState(
             "crouch",
-            (ComOver(3.0), ComHeight(3.0, 0.88, 0.15), *_trunk(0.0, 0.0), Pose(0.02, 0.25), Still(0.002)),
+            (ComOver(3.0), ComHeight(3.0, bounce.height - 0.09, 0.15), *_trunk(0.0, 0.0), Pose(0.02, 0.25), Still(0.002)),
             _up(For(0.5)),
             ("fallen", "jump"),
             choose,
@@ -84,7 +86,7 @@ def _machine(
         ControlState(
             "thrust",
             ground,
-            _up(Touching("stance"), Below(bounce.height), AnyOf((Below(bounce.height - 0.03), Sinking(2.5 * bounce.flight)))),
+            _up(Touching("stance"), Below(bounce.height + 0.03), AnyOf((Below(bounce.height - 0.03), Sinking(0.3 * GRAVITY * bounce.flight)))),
             ("fallen", "unloading", "flight"),
             releases=("swing",),
         ),
@@ -112,17 +114,18 @@ def _hopper(options: Options) -> Scenario:
 
 
 def _run(options: Options) -> Scenario:
-    flight, sinks, speed, height = options["flight"], options["sinks"], options["speed"], 0.96
-    bounce = Bounce(300.0, flight, sinks, height, speed)
+    flight, sinks, speed, height = options["flight"], options["sinks"], options["speed"], HEIGHT
+    bounce = Bounce(300.0, flight, sinks, height, speed, STANCE_GAIN)
     swings = 2.0 * flight + time_on_ground(flight, sinks)
-    own = {"swings": swings, "lift": options["lift"], "aside": 0.04}
-    place = tuple(PlaceFoot(w, flight, sinks, height, speed, foot, **own) for w, foot in ((10.0, "stance"), (10.0, "swing")))
+    own = {"swings": swings, "lift": options["lift"], "aside": ASIDE}
+    own |= {"gain": KV}
+    place = tuple(PlaceFoot(w, flight, sinks, height, speed, foot, **own) for w, foot in ((FOOT, "stance"), (FOOT, "swing")))
     limbs = (
-        MirrorHips(0.3),
+        MirrorHips(ARMS),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
         Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "chest", "left_toe", "right_toe")),
     )
-    machine = _machine("run", swap_legs, _trunk(4.0, 0.0), bounce, place, limbs)
+    machine = _machine("run", swap_legs, _trunk(LEAN, 0.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
