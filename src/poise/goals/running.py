@@ -31,6 +31,8 @@ from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
+LEARNS, MOST_AHEAD = 0.02, 0.08
+"""After each flight the foot goes farther ahead for each m/s too fast [s], in all by so much at most [m]."""
 EARLY = 0.03
 """A foot is over its place so long before it lands [s]."""
 SETS_DOWN = 0.6
@@ -131,18 +133,26 @@ class Bounce(Goal):
         return [Objective(ComAcceleration("xyz", of=body.index), target, weight, "bounce")]
 
 
-@writes("swing")
-def swap_legs(observed: Observation) -> None:
-    """The leg that swung carries next: memory "swing" and "stance"; and when the flight began."""
-    stance = observed.memory.get("stance", "right")
-    observed.memory.update(swing=stance, stance=OTHER[stance], airborne=observed.time)
+def _take_off(observed: Observation, stance: str, speed: float) -> None:
+    memory = observed.memory
+    if "landed" in memory:
+        memory["on_ground"] = observed.time - memory["landed"]
+        wrong = float((observed.com_velocity[:2] - _speed(observed, speed)) @ observed.body.forward[:2])
+        most = MOST_AHEAD * observed.body.scale
+        memory["ahead"] = min(max(memory.get("ahead", 0.0) + LEARNS * observed.body.tempo * wrong, -most), most)
+    memory.update(swing=OTHER[stance], stance=stance, airborne=observed.time)
 
 
 @writes("swing")
-def keep_leg(observed: Observation) -> None:
-    """The same leg carries again, at first the left one: memory "swing" and "stance"; and when the flight began."""
-    stance = observed.memory.get("stance", "left")
-    observed.memory.update(swing=OTHER[stance], stance=stance, airborne=observed.time)
+def swap_legs(observed: Observation, *, speed: float = 0.0) -> None:
+    """The leg that swung carries next: memory "swing" and "stance"; and how long the flight before was on the ground."""
+    _take_off(observed, OTHER[observed.memory.get("stance", "left")], speed)
+
+
+@writes("swing")
+def keep_leg(observed: Observation, *, speed: float = 0.0) -> None:
+    """The same leg carries again, at first the left one: memory as in `swap_legs`."""
+    _take_off(observed, observed.memory.get("stance", "left"), speed)
 
 
 @writes()
@@ -198,7 +208,8 @@ class PlaceFoot(Goal):
         bend = 2.0 * lift * rate**2 * math.cos(2.0 * math.pi * phase)
         if left <= 0.0:
             height, speed, bend = height - 0.02 * scale, -SETS_DOWN * tempo, 0.0
-        up = bend + 2.0 / horizon**2 * (height - foot.place[2]) + 2.0 / horizon * (speed - foot.velocity[2])
+        lowest = float(observed.state.points[observed.body.feet[foot.side], 2].min())
+        up = bend + 2.0 / horizon**2 * (height - lowest) + 2.0 / horizon * (speed - foot.velocity[2])
         most = self.max_acceleration
         across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
         desired = np.array([*across, min(max(up, -most), most)])
@@ -213,7 +224,7 @@ class PlaceFoot(Goal):
     def _left(self, observed: Observation) -> float:
         """How long until the foot lands [s]."""
         tempo = observed.body.tempo
-        on_ground, in_air = time_on_ground(self.flight, self.sinks) * tempo, self.flight * tempo
+        on_ground, in_air = self._on_ground(observed), self.flight * tempo
         above = float(observed.com[2]) - _landing_height(observed, self.height)
         rises = float(observed.com_velocity[2])
         carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
@@ -222,11 +233,16 @@ class PlaceFoot(Goal):
         falls = (rises + math.sqrt(max(rises**2 + 2.0 * GRAVITY * above, 0.0))) / GRAVITY
         return falls if carries or self.foot == "stance" else falls + on_ground + in_air
 
+    def _on_ground(self, observed: Observation) -> float:
+        """How long the figure was on the ground the last time [s]."""
+        expected = time_on_ground(self.flight, self.sinks) * observed.body.tempo
+        return min(max(observed.memory.get("on_ground", expected), 0.7 * expected), 1.5 * expected)
+
     def target(self, observed: Observation, side: str, left: float) -> Array:
         """Where the middle of the sole lands after so long [m], shape (2,)."""
         tempo, v = observed.body.tempo, observed.com_velocity[:2]
-        on_ground = time_on_ground(self.flight, self.sinks) * tempo
-        ahead = 0.5 * on_ground * v + self.gain * tempo * (v - _speed(observed, self.speed))
+        ahead = 0.5 * self._on_ground(observed) * v + self.gain * tempo * (v - _speed(observed, self.speed))
+        ahead += observed.memory.get("ahead", 0.0) * observed.body.forward[:2]
         aside = self.aside * observed.body.scale * outward(observed, side)
         return observed.com[:2] + max(left, 0.0) * v + ahead + aside
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from poise.core.units import GRAVITY
 from poise.goals.conditions import AllOf, AnyOf, Condition, For, Lying, Not, Touching
@@ -109,7 +110,7 @@ def _hopper(options: Options) -> Scenario:
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
         Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "right_foot", "chest", "left_toe", "right_toe")),
     )
-    machine = _machine("hopper", keep_leg, _trunk(0.0, 5.0), bounce, place, limbs)
+    machine = _machine("hopper", partial(keep_leg, speed=speed), _trunk(0.0, 5.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
@@ -125,7 +126,7 @@ def _run(options: Options) -> Scenario:
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
         Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "chest", "left_toe", "right_toe")),
     )
-    machine = _machine("run", swap_legs, _trunk(LEAN, 0.0), bounce, place, limbs)
+    machine = _machine("run", partial(swap_legs, speed=speed), _trunk(LEAN, 0.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
