@@ -23,6 +23,8 @@ DOWN = Lying(0.65, 0.65)
 FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), DOWN, releases=("body",))
 TRUNK = 10.0
 LEGS = 2.0
+SPINE = 0.1
+MOVING = ("stance leg", "swing leg", "left_shoulder", "right_shoulder", "left_elbow", "right_elbow")
 KV, ASIDE, LEAN, ARMS, HEIGHT, FOOT, STANCE_GAIN = 0.1, 0.04, 4.0, 0.3, 0.96, 10.0, 1.0
 STIFF = 0.12
 """Weight of the trunk's balance, and how soon it is upright again [s]."""
@@ -108,7 +110,8 @@ def _hopper(options: Options) -> Scenario:
         Bent(0.5, ("right_hip",), -35.0),
         Bent(0.5, ("right_knee",), 85.0),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
-        Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "right_foot", "chest", "left_toe", "right_toe")),
+        Pose(SPINE, 0.15, without=MOVING),
+        Pose(0.05, 0.15, only=("right_foot",)),
     )
     machine = _machine("hopper", partial(keep_leg, speed=speed), _trunk(0.0, 5.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
@@ -124,7 +127,7 @@ def _run(options: Options) -> Scenario:
     limbs = (
         MirrorHips(ARMS),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
-        Pose(0.05, 0.15, only=("head", "left_hand", "right_hand", "chest", "left_toe", "right_toe")),
+        Pose(SPINE, 0.15, without=MOVING),
     )
     machine = _machine("run", partial(swap_legs, speed=speed), _trunk(LEAN, 0.0), bounce, place, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
