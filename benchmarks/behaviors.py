@@ -2,8 +2,8 @@
 
     python -m benchmarks.behaviors [PART …] [--seeds 10] [--seed N]
 
-Parts: stand, hands, swing, climb, cable-car, wall, engine (MuJoCo's forward simulation moves the figure), quick
-(responsiveness over four decades), memory (POSIX only). Random pushes last 0.1 s.
+Parts: stand, hands, swing, climb, cable-car, wall, athletes, engine (MuJoCo's forward simulation moves the figure),
+quick (responsiveness over four decades), memory (POSIX only). Random pushes last 0.1 s.
 """
 
 from __future__ import annotations
@@ -49,6 +49,17 @@ def swung(result: SynthesisResult) -> float:
     return float(result.report["swing_max_deg"])
 
 
+def flights(result: SynthesisResult) -> float:
+    """How many flights it made, the one from the start included, until it fell."""
+    return float(sum(v.name == "flight" for v in result.visits))
+
+
+def speed(result: SynthesisResult) -> float:
+    """Speed ahead over the last 5 s, or zero if it fell [m/s]."""
+    ahead, last = result.q[:, 0], round(5.0 / Settings().dt)
+    return float(ahead[-1] - ahead[-1 - last]) / 5.0 if result.report["fell"] is None else 0.0
+
+
 def shove(random: np.random.Generator, low: float, high: float, body: str = "chest") -> Push:
     """A level push of random size [N] and heading, one second after the start."""
     size, heading = random.uniform(low, high), random.uniform(0.0, 2.0 * np.pi)
@@ -77,6 +88,16 @@ def cases(part: str, random: np.random.Generator, count: int) -> Iterator[Case]:
     elif part == "wall":
         for force in (250.0, 350.0, 400.0):
             yield Case(f"{force:g} N toward it", "wall", 5.0, stood, {}, (Push("chest", (force, 0.0, 0.0), 1.0, 0.1),))
+    elif part == "athletes":
+        yield Case("in place, 30 s [flights]", "hopper", 30.0, flights, {})
+        yield Case("0.8 m/s, 32 s [m/s]", "hopper", 32.0, speed, {"speed": 0.8})
+        for asked in (1.0, 1.5, 1.75, 2.0, 2.5, 3.5):
+            yield Case(f"{asked:g} m/s, 26 s [flights]", "run", 26.0, flights, {"speed": asked})
+            yield Case(f"{asked:g} m/s, 26 s [m/s]", "run", 26.0, speed, {"speed": asked})
+        for _ in range(count):
+            push = (shove(random, 20.0, 60.0),)
+            yield Case("20 … 60 N, 12 s [flights]", "hopper", 12.0, flights, {}, push)
+            yield Case("20 … 60 N, 12 s [flights]", "run", 12.0, flights, {}, push)
     elif part == "engine":
         yield Case("MuJoCo, 60 s", "balance", 60.0, stood, {}, (), engine)
         for _ in range(count):
@@ -139,7 +160,7 @@ def memory() -> None:
         print(f"| {behavior} | {seconds:g} | {float(done.stdout):.0f} |", flush=True)
 
 
-PARTS = ("stand", "hands", "swing", "climb", "cable-car", "wall", "engine", "quick", "memory")
+PARTS = ("stand", "hands", "swing", "climb", "cable-car", "wall", "athletes", "engine", "quick", "memory")
 
 
 def main() -> None:

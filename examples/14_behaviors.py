@@ -29,6 +29,8 @@ SHOWN: dict[str, tuple[dict[str, float], list[str], float]] = {
     "climb": ({}, [], 12.0),
     "swing": ({}, [], 12.0),
     "cable-car": ({}, [], 10.0),
+    "hopper": ({"speed": 0.8}, [], 8.0),
+    "run": ({}, [], 8.0),
 }
 """Options, pushes and seconds of each behavior."""
 

@@ -5,13 +5,13 @@
     foot          x − r = ẋ T_s / 2 + k_v (ẋ − ẋ_d)
 
 d is how far the center of mass is below its height at landing, c how far it shall sink, T_f the time in flight, T_s the
-time on the ground that follows from both. The spring pushes from the foot to the center of mass. Both stiffnesses are the
-ones that store just the energy they must: that of the fall when it is compressed, that of the coming flight in thrust.
+time on the ground, measured in the stance before. The spring pushes from the foot to the center of mass. It is as stiff
+as the energy needs that it must store: that of the fall in compression, that of the coming flight in thrust. A speed
+that stays wrong moves the foot too, a little after each flight.
 
-Source: [Hodgins1995]_ (state machine, flight duration, forward velocity, ground-speed matching, balance, mirroring),
-[Raibert1986]_. Deviates: the laws ask the step problem for accelerations, and it finds torques and contact forces, so
-servos are goals with a horizon; the thrust follows from the energy of the flight, in each step anew, instead of from
-the flight before.
+Source: [Hodgins1995]_: state machine, flight duration, forward velocity, ground-speed matching, balance, mirroring.
+Deviates: the laws ask the step problem for accelerations, and it finds torques and contact forces, so servos are goals
+with a horizon; the thrust follows from the energy of the coming flight, in each step anew, not from the flight before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from poise.goals.conditions import Condition
 from poise.goals.goal import Goal, axis_toward, bodies_named, reads, writes
 from poise.goals.living import turned
 from poise.goals.observation import Observation
-from poise.goals.stepping import OTHER, SwingFoot, outward, swing_foot
+from poise.goals.stepping import OTHER, SwingFoot, outward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
@@ -43,29 +43,12 @@ SLOW, AT_ONCE = 0.6, 0.04
 """A mass that rises slower than this part of its speed at take-off is brought to that within this time [s]."""
 OFF_GROUND = 0.03
 """A foot that still moves keeps off the ground by so much for each m/s [s], at most by as much as at 1.5 m/s."""
-SIDEWAYS = 0.3
+SIDEWAYS = 0.308
 """Weight of the acceleration across against that upward."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
 BEGINS, RAMP = 1.5, 0.7
 """After this time in place [s] the asked speed rises from zero, so fast [m/s²]."""
-
-
-@dataclass(frozen=True)
-class Gait:
-    """What a running gait is; lengths, times and speeds are a grown-up's, for others in proportion.
-
-    Attributes:
-        speed: Of the center of mass, ahead [m/s].
-        flight: Time in the air [s].
-        sinks: How far the center of mass sinks on the ground [m].
-        height: Of the center of mass as the foot lands, in parts of that at rest.
-    """
-
-    speed: float
-    flight: float
-    sinks: float
-    height: float
 
 
 def time_on_ground(flight: float, sinks: float) -> float:
@@ -145,7 +128,7 @@ def _take_off(observed: Observation, stance: str, speed: float) -> None:
 
 @writes("swing")
 def swap_legs(observed: Observation, *, speed: float = 0.0) -> None:
-    """The leg that swung carries next: memory "swing" and "stance"; and how long the flight before was on the ground."""
+    """The leg that swung carries next: memory "swing" and "stance"; and how long it was on the ground."""
     _take_off(observed, OTHER[observed.memory.get("stance", "left")], speed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from poise.core.units import GRAVITY
@@ -12,7 +12,18 @@ from poise.goals.goal import Goal
 from poise.goals.living import BreakFall, GiveWay
 from poise.goals.objectives import ComHeight, ComOver, Facing, Pose, Still, Upright
 from poise.goals.observation import Observation
-from poise.goals.running import Below, Bounce, MirrorHips, PlaceFoot, Sinking, Straight, keep_leg, land, swap_legs, time_on_ground
+from poise.goals.running import (
+    Below,
+    Bounce,
+    MirrorHips,
+    PlaceFoot,
+    Sinking,
+    Straight,
+    keep_leg,
+    land,
+    swap_legs,
+    time_on_ground,
+)
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.surroundings import floor
 from poise.goals.swinging import Bent
@@ -21,22 +32,56 @@ from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, 
 DOWN = Lying(0.65, 0.65)
 """An athlete is down when its center of mass is so low, however fast it sinks and wherever its feet are."""
 FALLEN = ControlState("fallen", (BreakFall(0.3), GiveWay(1.0)), DOWN, releases=("body",))
-TRUNK = 10.0
-LEGS = 2.0
-SPINE = 0.1
 MOVING = ("stance leg", "swing leg", "left_shoulder", "right_shoulder", "left_elbow", "right_elbow")
-KV, ASIDE, LEAN, ARMS, HEIGHT, FOOT, STANCE_GAIN = 0.1, 0.04, 4.0, 0.3, 0.96, 10.0, 1.0
-STIFF = 0.12
-"""Weight of the trunk's balance, and how soon it is upright again [s]."""
+"""Bodies that have other goals than the pose at rest."""
+FLEXED = 0.09
+"""An athlete begins lower by so much than it lands, in parts of its height at rest."""
+NEARLY = 0.03
+"""The heel may rise in the last part of the thrust, in parts of the height at rest."""
 
 
-def _trunk(ahead: float, aside: float) -> tuple[Goal, ...]:
-    """Balance of pitch, roll and yaw, for a trunk that leans ahead and to the side of the foot that carries [deg]."""
-    return (
-        Upright(TRUNK, ("pelvis", "chest"), STIFF, ahead, aside),
-        Facing(0.5 * TRUNK, STIFF),
-        Facing(0.05 * TRUNK, STIFF, ("chest",)),
-    )
+@dataclass(frozen=True)
+class Style:
+    """What a way to run or hop is like, besides its options.
+
+    Attributes:
+        height: Of the center of mass as the foot lands, in parts of that at rest.
+        ahead, aside: How far the trunk leans ahead, and to the side of the foot that carries [deg].
+        upright, horizon: Weight of the trunk's balance, and how soon it is mended [s].
+        straight: Weight of legs that swing straight ahead.
+        spine: Weight of the pose of spine, head and hands.
+        arms: Weight of arms that mirror the thighs.
+        foot: Weight of a foot's way to where it lands.
+        gain: How far the foot goes ahead for each m/s too fast [s].
+        on_ground: How fast a wrong speed is mended on the ground [1/s].
+        apart: Distance of a foot from the line under the center of mass [m].
+    """
+
+    height: float
+    ahead: float
+    aside: float
+    upright: float
+    horizon: float
+    straight: float
+    spine: float
+    arms: float
+    foot: float
+    gain: float
+    on_ground: float
+    apart: float
+
+    def trunk(self, lean: float = 1.0) -> tuple[Goal, ...]:
+        """Balance of pitch, roll and yaw."""
+        w, h = self.upright, self.horizon
+        return (
+            Upright(w, ("pelvis", "chest"), h, lean * self.ahead, lean * self.aside),
+            Facing(0.5 * w, h),
+            Facing(0.05 * w, h, ("chest",)),
+        )
+
+
+HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.3, 10.0, 0.1, 1.0, 0.0)
+RUNNING = Style(0.9065, 4.0, 0.0, 11.56, 0.15, 6.0, 0.062, 0.047, 10.0, 0.1, 1.147, 0.06)
 
 
 def _up(*conditions: Condition) -> Condition:
@@ -45,56 +90,65 @@ def _up(*conditions: Condition) -> Condition:
 
 def _machine(
     name: str,
-    choose: Callable[[Observation], None],
-    trunk: tuple[Goal, ...],
+    take_off: Callable[[Observation], None],
+    style: Style,
     bounce: Bounce,
-    place: tuple[Goal, ...],
+    places: tuple[PlaceFoot, ...],
     limbs: tuple[Goal, ...],
 ) -> StateMachine:
-    """Flight, loading, compression, thrust, unloading, and the start from a crouch."""
-    body = (*trunk, *limbs, Still(0.002))
-    soles: tuple[Goal, ...] = (Upright(3.0, ("stance",), 0.06), Upright(0.3, ("swing",), 0.1), Straight(LEGS))
-    swinging = tuple(g for g in place if isinstance(g, PlaceFoot) and g.foot == "swing")
-    if swinging:
-        swinging += (Upright(0.3, ("swing",), 0.1),)
-    ground = (bounce, *swinging, *body, Straight(LEGS))
+    """The start from a crouch, then flight, loading, compression, thrust and unloading again and again."""
+    height, still = bounce.height, style.trunk(0.0)
+    body = (*style.trunk(), *limbs, Straight(style.straight), Pose(style.spine, 0.15, without=MOVING), Still(0.002))
+    swinging = tuple(place for place in places if place.foot == "swing")
+    level = (Upright(0.3, ("swing",)),) if swinging else ()
+    ground = (bounce, *swinging, *level, *body)
+    # who leaves the ground tries this before flight, which changes the legs as it is entered: one of the two holds
+    landed = AllOf((Touching("stance"), Sinking(), Below(height + 0.01)))
+    slow = Sinking(0.3 * GRAVITY * bounce.flight)
     states = (
         ControlState(
             "crouch",
-            (ComOver(3.0), ComHeight(3.0, bounce.height - 0.09, 0.15), *_trunk(0.0, 0.0), Pose(0.02, 0.25), Still(0.002)),
+            (ComOver(3.0), ComHeight(3.0, height - FLEXED, 0.15), *still, Pose(0.02, 0.25), Still(0.002)),
             _up(For(0.5)),
             ("fallen", "jump"),
-            choose,
+            take_off,
         ),
         ControlState(
             "jump",
-            (replace(bounce, foot="both"), *_trunk(0.0, 0.0), Pose(0.02, 0.25)),
-            _up(AllOf((AnyOf((Touching("left_foot"), Touching("right_foot"))), Below(bounce.height - 0.02)))),
+            (replace(bounce, foot="both"), *still, Pose(0.02, 0.25)),
+            _up(AnyOf((Touching("left_foot"), Touching("right_foot"))), Below(height - 0.02)),
             ("fallen", "flight"),
         ),
         ControlState(
             "flight",
-            (*place, *body, *soles),
-            _up(Not(AllOf((Touching("stance"), Sinking(), Below(bounce.height + 0.01))))),
+            (*places, Upright(3.0, ("stance",), 0.06), *level, *body),
+            _up(Not(landed)),
             ("fallen", "loading"),
-            choose,
+            take_off,
             ("left_foot", "right_foot"),
         ),
         ControlState(
-            "loading", ground, _up(Touching("stance"), Sinking(), For(0.03)), ("fallen", "compression", "thrust", "flight"), land, ("swing",)
+            "loading",
+            ground,
+            _up(Touching("stance"), Sinking(), For(0.03)),
+            ("fallen", "compression", "thrust", "flight"),
+            land,
+            ("swing",),
         ),
-        ControlState(
-            "compression", ground, _up(Touching("stance"), Sinking()), ("fallen", "thrust", "flight"), releases=("swing",)
-        ),
+        ControlState("compression", ground, _up(landed), ("fallen", "thrust", "flight"), releases=("swing",)),
         ControlState(
             "thrust",
             ground,
-            _up(Touching("stance"), Below(bounce.height + 0.03), AnyOf((Below(bounce.height - 0.03), Sinking(0.3 * GRAVITY * bounce.flight)))),
-            ("fallen", "unloading", "flight"),
+            _up(Touching("stance"), Below(height + NEARLY), AnyOf((Below(height - NEARLY), slow))),
+            ("fallen", "unloading", "compression", "flight"),
             releases=("swing",),
         ),
         ControlState(
-            "unloading", ground, _up(Touching("stance"), Below(bounce.height), Not(Sinking())), ("fallen", "flight"), releases=("swing", "heel")
+            "unloading",
+            ground,
+            _up(Touching("stance"), Below(height), Not(Sinking())),
+            ("fallen", "compression", "flight"),
+            releases=("swing", "heel"),
         ),
         FALLEN,
     )
@@ -102,50 +156,46 @@ def _machine(
 
 
 def _hopper(options: Options) -> Scenario:
-    flight, sinks, speed, height = options["flight"], options["sinks"], options["speed"], 0.96
-    bounce = Bounce(300.0, flight, sinks, height, speed)
-    place = (PlaceFoot(10.0, flight, sinks, height, speed, swings=flight),)
+    style, gait = HOPPING, (options["flight"], options["sinks"], HOPPING.height, options["speed"])
     limbs = (
-        MirrorHips(0.3),
-        Bent(0.5, ("right_hip",), -35.0),
-        Bent(0.5, ("right_knee",), 85.0),
+        MirrorHips(style.arms),
+        Bent(0.5, ("right_hip",), -60.0),
+        Bent(0.5, ("right_knee",), 100.0),
         Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
-        Pose(SPINE, 0.15, without=MOVING),
         Pose(0.05, 0.15, only=("right_foot",)),
     )
-    machine = _machine("hopper", partial(keep_leg, speed=speed), _trunk(0.0, 5.0), bounce, place, limbs)
+    place = PlaceFoot(style.foot, *gait, swings=options["flight"], lift=0.1, gain=style.gain)
+    take_off = partial(keep_leg, speed=options["speed"])
+    machine = _machine("hopper", take_off, style, Bounce(300.0, *gait, style.on_ground), (place,), limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
 def _run(options: Options) -> Scenario:
-    flight, sinks, speed, height = options["flight"], options["sinks"], options["speed"], HEIGHT
-    bounce = Bounce(300.0, flight, sinks, height, speed, STANCE_GAIN)
-    swings = 2.0 * flight + time_on_ground(flight, sinks)
-    own = {"swings": swings, "lift": options["lift"], "aside": ASIDE}
-    own |= {"gain": KV}
-    place = tuple(PlaceFoot(w, flight, sinks, height, speed, foot, **own) for w, foot in ((FOOT, "stance"), (FOOT, "swing")))
-    limbs = (
-        MirrorHips(ARMS),
-        Bent(0.3, ("left_elbow", "right_elbow"), -80.0),
-        Pose(SPINE, 0.15, without=MOVING),
+    style, gait = RUNNING, (options["flight"], options["sinks"], RUNNING.height, options["speed"])
+    swings = 2.0 * options["flight"] + time_on_ground(options["flight"], options["sinks"])
+    places = tuple(
+        PlaceFoot(style.foot, *gait, foot, swings, options["lift"], style.gain, style.apart)
+        for foot in ("stance", "swing")
     )
-    machine = _machine("run", partial(swap_legs, speed=speed), _trunk(LEAN, 0.0), bounce, place, limbs)
+    limbs = (MirrorHips(style.arms), Bent(0.3, ("left_elbow", "right_elbow"), -80.0))
+    take_off = partial(swap_legs, speed=options["speed"])
+    machine = _machine("run", take_off, style, Bounce(300.0, *gait, style.on_ground), places, limbs)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
-def _options(flight: float, sinks: float, speed: float) -> dict[str, Option]:
+def _options(speed: float, fastest: float, flight: float, sinks: float) -> dict[str, Option]:
     return {
-        "speed": Option(speed, "speed ahead", "m/s", 0.0, 6.0),
+        "speed": Option(speed, "speed ahead, from 1.5 s on rising by 0.7 m/s each second", "m/s", 0.0, fastest),
         "flight": Option(flight, "time in the air", "s", 0.05, 0.5),
         "sinks": Option(sinks, "how far the center of mass sinks on the ground", "m", 0.02, 0.2),
         "friction": friction(),
     }
 
 
-HOPPER = Behavior("hopper", "Hop on one leg, in place or ahead.", _hopper, _options(0.16, 0.09, 0.0))
+HOPPER = Behavior("hopper", "Hop on one leg, in place or ahead.", _hopper, _options(0.0, 2.0, 0.16, 0.09))
 RUN = Behavior(
     "run",
-    "Run at a speed.",
+    "Run ahead, with feet, arms and a speed.",
     _run,
-    {**_options(0.14, 0.055, 2.5), "lift": Option(0.2, "how high a foot swings", "m", 0.0, 0.5)},
+    {**_options(1.5, 4.0, 0.17, 0.055), "lift": Option(0.17, "how high a foot swings", "m", 0.0, 0.5)},
 )

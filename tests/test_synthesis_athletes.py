@@ -1,0 +1,91 @@
+"""Athletes hop and run: flights follow each other, nobody holds them, and the speed is the one asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.core.units import GRAVITY
+from poise.goals.running import PlaceFoot, keep_leg, swap_legs, time_on_ground
+from poise.synthesis.run import SynthesisResult, synthesize
+from poise.synthesis.world import World
+from tests.test_synthesis_balance import observation_of
+
+
+def flights(result: SynthesisResult) -> list[tuple[float, float]]:
+    """When each flight began and ended [s], after the start."""
+    return [(v.start, v.end) for v in result.visits if v.name == "flight" and v.start > 1.0]
+
+
+def require_physics(result: SynthesisResult) -> None:
+    assert result.report["fell"] is None
+    assert result.report["root_residual_max"]["force_N"] < 1e-6
+    assert result.report["cone_violation_max_N"] < 1e-6
+    assert result.report["penetration_max_m"] < 5e-4
+    assert result.report["solver"]["failures"] == 0
+
+
+def test_the_hopper_hops_on_one_leg() -> None:
+    idle = 0.0
+
+    def look(world: World) -> None:
+        nonlocal idle
+        if world.time > 1.0:
+            idle = max(idle, float(world.forces[world.figure().body.feet["right"], 2].sum()))
+
+    result = synthesize("hopper", seconds=4.0, on_step=look)
+    require_physics(result)
+    assert len(flights(result)) >= 5  # one takes 0.43 s
+    assert idle < 1.0  # N
+
+
+def test_the_runner_runs_on_both_legs() -> None:
+    result = synthesize("run", seconds=5.0)
+    require_physics(result)
+    assert len(flights(result)) >= 10  # a step takes 0.37 s
+    ahead = result.q[:, 0]
+    assert ahead[-1] - ahead[-101] == pytest.approx(1.4, abs=0.4)  # m in the last second, of 1.5 m/s asked for
+    assert np.abs(result.q[:, 1]).max() < 0.6
+
+
+@pytest.mark.long
+def test_the_hopper_hops_ahead() -> None:
+    result = synthesize("hopper", options={"speed": 0.8}, seconds=12.0)
+    require_physics(result)
+    ahead = result.q[:, 0]
+    assert (ahead[-1] - ahead[-501]) / 5.0 == pytest.approx(0.8, rel=0.15)
+
+
+def test_a_mass_on_a_spring_is_on_the_ground_as_long_as_it_says() -> None:
+    flight, sinks, dt = 0.2, 0.08, 1e-5
+    landing = 0.5 * GRAVITY * flight
+    stiffness = (landing**2 + 2.0 * GRAVITY * sinks) / sinks**2
+    height, speed, lowest, time = 0.0, -landing, 0.0, 0.0
+    while height <= 0.0:
+        speed += dt * (-stiffness * height - GRAVITY)
+        height += dt * speed
+        lowest, time = min(lowest, height), time + dt
+    assert lowest == pytest.approx(-sinks, rel=1e-3)
+    assert time == pytest.approx(time_on_ground(flight, sinks), rel=1e-3)
+
+
+def test_a_figure_that_is_too_fast_puts_its_foot_farther_ahead() -> None:
+    place = PlaceFoot(1.0, 0.17, 0.055, gain=0.1)
+    for speed in (0.0, 1.0):  # nothing is asked for yet, so that all of it is too fast
+        observed = observation_of((speed, 0.0), "run")
+        swap_legs(observed)
+        tempo = observed.body.tempo
+        ahead = float((place.target(observed, "left", 0.0) - observed.com[:2])[0])
+        wanted = (0.5 * time_on_ground(0.17, 0.055) + 0.1) * tempo * float(observed.com_velocity[0])
+        assert ahead == pytest.approx(wanted, abs=1e-9)
+
+
+def test_legs_change_for_the_runner_and_stay_for_the_hopper() -> None:
+    observed = observation_of((0.0, 0.0), "run")
+    swap_legs(observed)
+    first = observed.memory["stance"]
+    swap_legs(observed)
+    assert observed.memory["stance"] != first
+    assert observed.memory["swing"] == first
+    keep_leg(observed)
+    assert observed.memory["swing"] == first
