@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -75,11 +75,18 @@ def test_a_file_says_the_same_as_python() -> None:
     assert controller_of(LEAN).setup().seconds == 2.0
 
 
+def comparable(machine: StateMachine) -> tuple[object, ...]:
+    """A machine with its actions as function and settings: two partials are never equal."""
+    states = [replace(s, on_enter=None) for s in machine.states]
+    actions = [(a.func, a.keywords) if isinstance(a, partial) else a for a in (s.on_enter for s in machine.states)]
+    return machine.name, states, actions
+
+
 @pytest.mark.parametrize("name", list(BEHAVIORS))
 def test_every_built_in_controller_reads_back_as_it_was_written(name: str) -> None:
     setup = BEHAVIORS[name].setup()
     for role in setup.roles:
-        assert machine_of(controller_text(role.machine)) == role.machine
+        assert comparable(machine_of(controller_text(role.machine))) == comparable(role.machine)
 
 
 def lean_to(observed: Observation, *, side: float = 1.0) -> None:

@@ -174,6 +174,7 @@ NAMED = {
     "swing leg": "swing",
     "swing knee": "swing",
     "stance leg": "swing",
+    "heel": "swing",
     "mover": "mover",
     "hands": "hands",
     "arms": "hands",

@@ -237,6 +237,7 @@ RELEASES = (
     "swing",
     "stance",
     "trailing",
+    "heel",
     "hands",
     "arms",
     "loose arms",
