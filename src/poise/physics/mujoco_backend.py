@@ -74,7 +74,11 @@ class Model:
         try:
             self._m = mujoco.MjModel.from_xml_string(xml)
         except ValueError as error:
-            raise InvalidValue(f"MuJoCo cannot compile this model: {error}") from error
+            said = " ".join(str(error).removeprefix("Error: ").split())
+            raise InvalidValue(
+                f"MuJoCo cannot compute with this model: {said}. Bodies may be too small or too light for it: read the "
+                "file with another unit or size (--unit, --height), or give more mass."
+            ) from error
         m = self._m
         # forces come from Poise's own step problem; the engine gives smooth dynamics only
         m.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
