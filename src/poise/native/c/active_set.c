@@ -1,105 +1,132 @@
 /* Small non-negative least squares by an active set (Lawson and Hanson 1974), warm-started; twin: step/active_set.py. */
 #include "core.h"
 
+/* The factor U of H over the coordinates that are free, UᵀU = H, in rows of n, and U⁻ᵀ(−f): a column more when one comes
+ * in, and rotations of its rows when one goes. */
+typedef struct {
+    word n, count;
+    word *passive;
+    const real **rows;   /* of H, of the free coordinates */
+    const real *f;
+    real *U, *inverse, *right; /* inverse: one over its diagonal */
+} Factor;
+
+/* Take a coordinate in, with its row of H and n numbers of room; 0 where it depends on those that are in. */
+static int take_in(Factor *a, word p, const real *h, real *y) {
+    word n = a->n, count = a->count;
+    real left = h[p], right = -a->f[p];
+    for (word k = 0; k < count; k++) y[k] = h[a->passive[k]];
+    for (word k = 0; k < count; k++) {
+        y[k] *= a->inverse[k];
+        left -= y[k] * y[k], right -= y[k] * a->right[k];
+        add(-y[k], a->U + k * n + k + 1, y + k + 1, count - k - 1);
+    }
+    if (!(left > 0.0)) return 0;
+    for (word k = 0; k < count; k++) a->U[k * n + count] = y[k];
+    a->U[count * n + count] = sqrt(left), a->inverse[count] = 1.0 / sqrt(left);
+    a->right[count] = right * a->inverse[count];
+    a->passive[count] = p, a->rows[count] = h, a->count++;
+    return 1;
+}
+
+static void take_out(Factor *a, word r) {
+    word n = a->n, count = --a->count;
+    for (word k = r; k < count; k++) a->passive[k] = a->passive[k + 1], a->rows[k] = a->rows[k + 1];
+    for (word k = 0; k < r; k++) memmove(a->U + k * n + r, a->U + k * n + r + 1, (size_t)(count - r) * sizeof(real));
+    for (word k = r; k < count; k++) { /* what was right of its diagonal moves left, and the row below is turned into it */
+        real *own = a->U + k * n + k, *below = own + n + 1;
+        real size = sqrt(own[1] * own[1] + below[0] * below[0]), c = own[1] / size, s = below[0] / size;
+        real x = a->right[k], y = a->right[k + 1];
+        own[0] = size, a->inverse[k] = 1.0 / size;
+        a->right[k] = c * x + s * y, a->right[k + 1] = c * y - s * x;
+        for (word e = 1; e < count - k; e++) {
+            x = own[e + 1], y = below[e];
+            own[e] = c * x + s * y, below[e] = c * y - s * x;
+        }
+    }
+}
+
+/* z = −H⁻¹ f over the free coordinates. */
+static void solve_free(const Factor *a, real *z) {
+    word n = a->n, count = a->count;
+    real last = 0; /* the number just found is not read back from memory */
+    for (word k = count - 1; k >= 0; k--) {
+        const real *row = a->U + k * n + k;
+        real sum = a->right[k] - (k + 2 < count ? dot(row + 2, z + k + 2, count - k - 2) : 0.0);
+        if (k + 1 < count) sum -= row[1] * last;
+        z[k] = last = sum * a->inverse[k];
+    }
+}
+
+/* The coordinate whose slope is the most negative, −1 where none is; coordinates differ in unit, and each slope is as
+ * exact as what it is the sum of. */
+static word most_wanted(const Factor *a, const real *x, word refused, real *gradient) {
+    memcpy(gradient, a->f, (size_t)a->n * sizeof(real));
+    for (word k = 0; k < a->count; k++) add(x[a->passive[k]], a->rows[k], gradient, a->n);
+    for (word k = 0; k < a->count; k++) gradient[a->passive[k]] = 0;
+    if (refused >= 0) gradient[refused] = 0;
+    for (;;) {
+        word best = -1;
+        real worst = 0;
+        for (word i = 0; i < a->n; i++)
+            if (gradient[i] < worst) best = i, worst = gradient[i];
+        if (best < 0) return -1;
+        real size = fabs(a->f[best]);
+        for (word k = 0; k < a->count; k++) size += x[a->passive[k]] * fabs(a->rows[k][best]);
+        if (worst < -1e-12 * size) return best;
+        gradient[best] = 0;
+    }
+}
+
 /* Min ½ xᵀH x + fᵀx, x ≥ 0; the number of solves, −1 if it cycled. Rows of H are asked for when they are needed.
  * Room for n (n + 6) numbers. */
 word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, const real *f, const flag *warm, real *x,
                        real *room) {
-    real *work = room, *z = work + n, *gradient = z + n, *chol = gradient + n;
-    word *passive = (word *)(chol + n * n);
-    flag *is_passive = (flag *)(passive + n);
-    word count = 0;
-    for (word i = 0; i < n; i++) {
-        x[i] = 0;
-        is_passive[i] = 0;
-        if (warm[i]) passive[count++] = i;
+    real *z = room, *gradient = z + n, *inverse = gradient + n, *right = inverse + n, *U = right + n;
+    word *passive = (word *)(U + n * n);
+    Factor a = {n, 0, passive, (const real **)(passive + n), f, U, inverse, right};
+    word solves = 0, most = 10 * n + 50;
+    fill(0.0, x, n);
+    /* first throw out what comes out negative until the rest stands */
+    for (word i = 0; i < n; i++)
+        if (warm[i]) take_in(&a, i, row_of(of, i), z);
+    for (word before = -1; a.count && before != a.count;) {
+        before = a.count;
+        solves++;
+        solve_free(&a, z);
+        for (word k = before - 1; k >= 0; k--)
+            if (!(z[k] > 0.0)) take_out(&a, k);
     }
-    word solves = 0, known = 0; /* leading rows of the factor that still hold */
-    word entering = -1, refused = -1;
-    int is_warm = 1; /* first throw out what comes out negative until the rest stands */
-    while (solves < 10 * n + 50) {
-        if (count > 0) {
-            solves++;
-            int is_positive = 1;
-            for (word i = known; i < count && is_positive; i++) {
-                const real *h = row_of(of, passive[i]);
-                real *own = chol + i * n;
-                for (word j = 0; j < i; j++) own[j] = (h[passive[j]] - dot(own, chol + j * n, j)) * work[j];
-                real s = h[passive[i]] - dot(own, own, i);
-                if (s > 0.0) work[i] = 1.0 / sqrt(s);
-                else is_positive = 0;
-            }
-            word kept = 0;
-            if (is_positive) {
-                for (word i = 0; i < count; i++) z[i] = (-f[passive[i]] - dot(chol + i * n, z, i)) * work[i];
-                for (word i = count - 1; i >= 0; i--) {
-                    z[i] *= work[i];
-                    add(-z[i], chol + i * n, z, i);
-                }
-            }
-            if (is_warm) {
-                known = is_positive ? count : 0;
-                for (word i = 0; i < (is_positive ? count : 0); i++) {
-                    if (z[i] > 0.0) passive[kept++] = passive[i];
-                    else if (i < known) known = i;
-                }
-                is_warm = kept < count && kept > 0;
-                count = kept;
-                if (is_warm) continue;
-                for (word i = 0; i < count; i++) {
-                    x[passive[i]] = z[i];
-                    is_passive[passive[i]] = 1;
-                }
-            } else if (!is_positive || (entering >= 0 && z[count - 1] <= 0.0)) {
-                /* dependent, or rounding only: this coordinate does not want to grow */
-                word p = passive[--count];
-                x[p] = 0;
-                is_passive[p] = 0;
-                if (count < known) known = count;
-                refused = p;
-            } else {
-                known = count;
-                entering = -1;
-                real step = 1.0;
-                for (word k = 0; k < count; k++)
-                    if (z[k] <= 0.0) {
-                        real own = x[passive[k]];
-                        step = smaller(step, own / (own - z[k]));
-                    }
-                for (word k = 0; k < count; k++) {
-                    word p = passive[k];
-                    x[p] += step * (z[k] - x[p]);
-                    if (step >= 1.0 || x[p] > 1e-14 * (1.0 + fabs(z[k]))) passive[kept++] = p;
-                    else {
-                        x[p] = 0;
-                        is_passive[p] = 0;
-                        if (k < known) known = k;
-                    }
-                }
-                count = kept;
-                if (step < 1.0 && count > 0) continue;
-            }
-        }
-        is_warm = 0;
-        memcpy(gradient, f, (size_t)n * sizeof(real));
-        for (word k = 0; k < count; k++) add(x[passive[k]], row_of(of, passive[k]), gradient, n);
-        word best = -1;
-        real worst = 0; /* coordinates differ in unit: each slope is as exact as what it is the sum of */
-        for (word i = 0; i < n; i++) {
-            if (is_passive[i] || i == refused || !(gradient[i] < worst)) continue;
-            real size = fabs(f[i]);
-            for (word k = 0; k < count; k++) size += x[passive[k]] * fabs(row_of(of, passive[k])[i]);
-            if (!(gradient[i] < -1e-12 * size)) continue;
-            best = i;
-            worst = gradient[i];
-        }
-        if (best < 0) return solves;
-        passive[count++] = best;
-        is_passive[best] = 1;
-        entering = best;
+    for (word k = 0; k < a.count; k++) x[passive[k]] = z[k];
+    for (word entering, refused = -1; (entering = most_wanted(&a, x, refused, gradient)) >= 0;) {
+        int is_new = 1;
         refused = -1;
+        if (++solves >= most) return -1;
+        if (!take_in(&a, entering, row_of(of, entering), z)) {
+            refused = entering;
+            continue;
+        }
+        for (real step = 0; step < 1.0 && a.count; is_new = 0) {
+            if (!is_new && ++solves >= most) return -1;
+            solve_free(&a, z);
+            if (is_new && z[a.count - 1] <= 0.0) { /* dependent, or rounding only: it does not want to grow */
+                refused = entering;
+                take_out(&a, a.count - 1);
+                break;
+            }
+            step = 1.0;
+            for (word k = 0; k < a.count; k++)
+                if (z[k] <= 0.0) step = smaller(step, x[passive[k]] / (x[passive[k]] - z[k]));
+            for (word k = a.count - 1; k >= 0; k--) {
+                real *own = x + passive[k];
+                *own += step * (z[k] - *own);
+                if (step >= 1.0 || *own > 1e-14 * (1.0 + fabs(z[k]))) continue;
+                *own = 0;
+                take_out(&a, k);
+            }
+        }
     }
-    return -1;
+    return solves;
 }
 
 typedef struct {
