@@ -26,15 +26,13 @@ from typing import Any
 import mujoco
 import numpy as np
 
-import poise.filter.quasi_physical as fallbacks
-import poise.step.solve as solver
+import poise.filter.filter as filter_module
 from poise.body import fit
 from poise.body.mjcf import to_mjcf
 from poise.body.posing import motion_to_q
 from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.footing import Footing
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder, ReferenceFrame
@@ -50,13 +48,9 @@ from poise.terrain import Terrain
 ACTIVE = 16
 STAGES: list[tuple[Any, str, str]] = [
     (ReferenceBuilder, "frame", "reference side"),
-    (SimulatedCharacter, "sense", "state and ground sensed"),
-    (Footing, "place", "  of which footholds"),
-    (SimulatedCharacter, "lists", "targets and list"),
-    (SimulatedCharacter, "targets", "  of which targets"),
-    (fallbacks, "solve_step", "problem"),
-    (solver, "write", "  of which written into the system"),
-    (solver, "answer", "  of which solved, compiled"),
+    (SimulatedCharacter, "begin", "inputs written"),
+    (filter_module, "usual_step", "all stages, compiled"),
+    (SimulatedCharacter, "end", "answer taken over"),
 ]
 
 

@@ -12,7 +12,7 @@ from poise.core.typing import Array
 from poise.filter import giving, rising
 from poise.filter.apart import legs_of
 from poise.filter.falling import Fall, begun
-from poise.filter.footing import Footing, GroundFollower
+from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Push, Surroundings
 from poise.filter.frame import sense
 from poise.filter.goal import advance_goal, lifted, move_goal, moving_goal, pressed, put_goal
@@ -197,11 +197,9 @@ class SimulatedCharacter:
         pushes = [push for push in now.pushes if type(push) is Push]
         if len(pushes) < len(now.pushes) or len(pushes) > MOST_PUSHES:
             return False
-        system = system_of(self.state)
-        if not (self.options.objectives or table_of(system).knows(*self.usual_lists)):
+        if not (self.options.objectives or table_of(system_of(self.state)).knows(*self.usual_lists)):
             return False
-        if system is not self.stages.system:
-            self.stages.system = system
+        self.stages.system = system_of(self.state)
         self._write_inputs(now)
         for k, push in enumerate(pushes):
             self.limbs.hit_body[k] = push.body_of(self.character) + 1
@@ -210,6 +208,8 @@ class SimulatedCharacter:
 
     def end(self, now: Given, reached: int) -> Array:
         """Finish a step from where `usual_step` came to, stage by stage; the next pose, shape (nq,)."""
+        if reached >= TARGETED and self.problem.values.has_home:
+            self.footing.stepping.wait(self.dt)
         if reached == DONE:
             return self._take_over(now.reference)
         asked = self._ask(now, reached)
@@ -279,15 +279,15 @@ class SimulatedCharacter:
     def _write_inputs(self, now: Given) -> None:
         """Write what sensing reads: the state's coordinates, the reference, where the goal is, what pushes."""
         limbs, goal, home = self.limbs.values, self.goal, None
-        g, shift, is_still = goal.values, tuple(goal.shift.tolist()), self.terrain.is_static
-        if any(shift) and g.is_guided and not self.physicality.is_strict:
+        g = goal.values
+        if any(shift := tuple(goal.shift.tolist())) and g.is_guided and not self.physicality.is_strict:
             home = tuple((goal.ground + goal.rest).tolist())
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
         limbs.pressed, limbs.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
         g.is_moving = self.options.goal == "moving"
         if self.options.goal in ("auto", "none"):
-            g.is_moving = bool(now.pushes) or not g.rests or not is_still
+            g.is_moving = bool(now.pushes) or not g.rests or not self.terrain.is_static
         g.has_fallen = self.fall is not None
         self.stages.values.is_settled = self.footing.stepping.is_settled
         self.routine.write(now.reference, shift, home, now.planned, self.time)
@@ -295,12 +295,10 @@ class SimulatedCharacter:
 
     def _take_over(self, reference: ReferenceFrame) -> Array:
         """Take over what the core has done: the whole step."""
-        stages, counts = self.stages, self.counts
-        counts.count(certificate_of(stages.system))
-        counts.in_a_row = 0
+        stages = self.stages
+        self.counts.count(certificate_of(stages.system))
+        self.counts.in_a_row = 0
         self.state.is_complete, self._unread = True, (self.frame, reference)
-        if self.problem.values.has_home:
-            self.footing.stepping.wait(self.dt)
         self._note_fall()
         self.q, self.v = stages.q.copy(), stages.v.copy()
         self.time += self.dt
@@ -313,7 +311,7 @@ class SimulatedCharacter:
             (frame, reference), self._unread = self._unread, None
             f, state, friction = self.problem, self.state, self.options.friction
             self.contacts = contacts_of(f, state, friction, self.contacts, is_falling=False)
-            step = Step(state, self.contacts, dt=self.dt, external=self.limbs.external.copy())
+            step = Step(state, self.contacts, dt=self.dt, external=f.giving.external.copy())
             self._last = self._record(frame, reference, result_of(self.stages.system), step)
         return self._last
 
@@ -338,14 +336,15 @@ class SimulatedCharacter:
         s.is_complete = True
         if self.options.physicality.is_strict and self.fall is None:
             goal.landing[:] = strict_landing(s, reference)
-        home = tuple(f.home.tolist()) if f.values.has_home else None
-        footholds = self.footing.place(
-            reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
-            landing=tuple(goal.landing.tolist()), is_urgent=bool(goal.values.steps),
-        )  # fmt: skip
-        self.contacts = contacts = contacts_of(
-            f, s, self.options.friction, self.contacts, is_falling=self.fall is not None
-        )
+        footholds = Footholds(self.footing.stands, None)
+        if reached < TARGETED:
+            home = tuple(f.home.tolist()) if f.values.has_home else None
+            footholds = self.footing.place(
+                reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
+                landing=tuple(goal.landing.tolist()), is_urgent=bool(goal.values.steps),
+            )  # fmt: skip
+        friction, is_falling = self.options.friction, self.fall is not None
+        self.contacts = contacts = contacts_of(f, s, friction, self.contacts, is_falling=is_falling)
         external = limbs.external.copy()
         for k, push in enumerate(pushes):
             if push.is_solved_for:
