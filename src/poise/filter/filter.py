@@ -279,8 +279,8 @@ class SimulatedCharacter:
     def _write_inputs(self, now: Given) -> None:
         """Write what sensing reads: the state's coordinates, the reference, where the goal is, what pushes."""
         limbs, goal, home = self.limbs.values, self.goal, None
-        g = goal.values
-        if any(shift := tuple(goal.shift.tolist())) and g.is_guided and not self.physicality.is_strict:
+        g, shift = goal.values, tuple(goal.shift.tolist())
+        if any(shift) and g.is_guided and not self.physicality.is_strict:
             home = tuple((goal.ground + goal.rest).tolist())
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
