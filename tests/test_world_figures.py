@@ -79,8 +79,8 @@ def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> N
     alone, ada, bob = (np.array(f.poses) for f in (apart.figures[0], *both.figures))
     assert np.array_equal(alone[:60], ada[:60])  # until they meet each walks as if alone
     assert alone[-1, 0] > ada[-1, 0] + 0.2
-    assert (bob[:, 0] - ada[:, 0]).min() > 0.1  # nobody walks through the other
-    assert both.report()["penetration_max_m"] < 0.06
+    assert np.linalg.norm(bob[:, :2] - ada[:, :2], axis=1).min() > 0.15  # nobody walks through the other
+    assert both.report()["penetration_max_m"] < 0.12
 
 
 def test_a_figure_turns_ragdoll_and_gets_up_to_its_clip(person: poise.Character, walk: Motion) -> None:

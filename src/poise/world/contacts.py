@@ -19,8 +19,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
@@ -275,12 +273,24 @@ def remember(bodies, places, before, places_before, impulses, near, taken, p):
 
 def _islands(trees: Index, is_figure: Flags) -> list[Index]:
     """Contacts of each group of trees that are linked to each other and to a figure, as indices."""
-    linked = trees[(trees >= 0).all(axis=1)]
-    count = len(is_figure)
-    pairs = coo_array((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(count, count))
-    _, group = connected_components(pairs, directed=False)
-    own = group[trees.max(axis=1)]
-    return [np.flatnonzero(own == k) for k in np.unique(group[is_figure]) if (own == k).any()]
+    out: list[Index] = []
+    seen = np.zeros(len(is_figure) + 1, dtype=np.bool_)  # the last is what never moves
+    for figure in np.flatnonzero(is_figure).tolist():
+        if seen[figure]:
+            continue
+        reached = np.zeros_like(seen)
+        reached[figure] = True
+        while True:
+            own = reached[trees[:, 0]] | reached[trees[:, 1]]
+            more = np.unique(trees[own])
+            more = more[more >= 0]
+            if reached[more].all():
+                break
+            reached[more] = True
+        seen |= reached
+        if own.any():
+            out.append(np.flatnonzero(own))
+    return out
 
 
 def _each_tree(trees: Index) -> list[tuple[int, Index, Index]]:
@@ -302,7 +312,7 @@ def _delassus(trees: Index, width: Index, rows: Array, answers: Array) -> Array:
         w = width[t]
         J, W = rows[k, side, :, :w].reshape(-1, w), answers[k, side, :, :w].reshape(-1, w)
         block = (J @ W.T).reshape(len(k), 3, len(k), 3)
-        np.add.at(out, (k[:, None], k[None, :]), block.transpose(0, 2, 1, 3))
+        out[k[:, None], k[None, :]] += block.transpose(0, 2, 1, 3)  # a contact is on a tree once
     return out.transpose(0, 2, 1, 3).reshape(3 * K, 3 * K)
 
 
@@ -322,7 +332,9 @@ def _padded(v: Array, first: Index, width: Index, most: int) -> Array:
 
 def _apply(trees: Index, first: Index, width: Index, answers: Array, p: Array, v: Array) -> None:
     """Add what impulses do to v (nv,)."""
-    changes = np.zeros((len(first) + 1, answers.shape[-1]))
-    np.add.at(changes, trees, np.einsum("ksrw,kr->ksw", answers, p))
+    most, count = answers.shape[-1], len(first) + 1
+    at = (trees % count)[:, :, None] * most + np.arange(most)  # −1, what never moves, is the last
+    each = np.einsum("ksrw,kr->ksw", answers, p)
+    changes = np.bincount(at.ravel(), each.ravel(), minlength=count * most).reshape(count, most)
     tree = np.repeat(np.arange(len(first)), width)
     v += changes[tree, np.arange(len(v)) - first[tree]]
