@@ -80,6 +80,19 @@ def test_six_channels_on_every_joint_replace_offset(tmp_path: Path) -> None:
     assert motion.source.evidence["positions"].confidence > 0.9
 
 
+def test_a_joint_that_leaves_its_offset_far_behind_replaces_it(tmp_path: Path) -> None:
+    joints = tuple(j._replace(channels=SIX) for j in FIGURE)
+    table = values(joints)
+    column = 6
+    for joint in joints[1:]:  # drawn like a bowstring: on OFFSET in the first frame, near the parent in the others
+        share = np.where(np.arange(len(table)) == 0, 1.0, 0.1)
+        table[:, column : column + 3] = share[:, None] * np.array(joint.offset)
+        column += 6
+    motion = read(tmp_path, bvh(joints, table))
+    assert motion.source is not None
+    assert motion.source.evidence["positions"].value == "replace OFFSET"
+
+
 def test_six_channels_near_zero_are_added_to_offset(tmp_path: Path) -> None:
     joints = tuple(j._replace(channels=SIX) for j in FIGURE)
     table = values(joints)

@@ -392,12 +392,18 @@ def _dialect(document: BvhDocument, who: str, adds_offset: bool) -> str:
 def _meaning_of_positions(document: BvhDocument) -> tuple[bool, Evidence]:
     """Whether the position channels of children replace OFFSET or are added to it; the root's always replace it."""
     replaced = added = 0.0
-    for joint in document.joints[1:]:
-        for column, axis in joint.position_columns:
-            if document.frame_count and abs(joint.offset[axis]) > 1e-9:
-                middle = float(np.median(document.values[:, column]))
-                replaced += abs(middle - joint.offset[axis])
-                added += abs(middle)
+    for joint in document.joints[1:] if document.frame_count else ():
+        moving = [(column, axis) for column, axis in joint.position_columns if abs(joint.offset[axis]) > 1e-9]
+        if not moving:
+            continue
+        values = document.values[:, [column for column, _ in moving]]
+        offset = np.array([joint.offset[axis] for _, axis in moving])
+        away = np.abs(values - offset)
+        # one frame on its OFFSET, to the last digit, is no chance: nothing that is added comes there
+        stands_on_it = away.max(axis=1).min() < 1e-6 * np.abs(offset).max()
+        middle = offset if stands_on_it else np.median(values, axis=0)
+        replaced += float(np.abs(middle - offset).sum())
+        added += float(np.abs(middle).sum())
     if replaced == added == 0.0:
         return False, Evidence("replace OFFSET", 0.9, "the root's position channels always do; no other joint has any")
     values = f"mean distance from OFFSET {replaced:.3g}, from zero {added:.3g} (file units, summed)"
