@@ -30,6 +30,7 @@ from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.io import load
+from poise.samples import sample_path
 from poise.tracking import track
 
 SECOND = MOTIONS.parent / "motions2"
@@ -47,6 +48,16 @@ CLIPS: dict[str, tuple[Path, float | None, tuple[float, float] | None]] = {
     "dance": (SECOND / "deepmimic" / "humanoid3d_dance_b.txt", None, None),
 }
 """File, true rate, and part [s] of each clip."""
+WALKS: dict[str, tuple[Path, float | None, tuple[float, float] | None]] = {
+    "bundled": (Path(str(sample_path("walk"))), None, None),
+    "02_01": (MOTIONS / "asf_amc" / "02_01.amc", None, None),
+    "B15": (MOTIONS / "bvh" / "accad" / "Female1_B15_WalkTurnAround180.bvh", None, None),
+    "walk01": (SECOND / "bvh" / "walk01.bvh", None, None),
+    "DeepMimic": (MOTIONS / "deepmimic" / "humanoid3d_walk.txt", None, None),
+    "sneak, first half": (CMU / "143_41.bvh", 60.0, (0.0, 9.5)),
+    "sideways, first half": (CMU / "143_40.bvh", 60.0, (0.0, 8.0)),
+}
+"""The same of clips on which settings were chosen, and two more walks."""
 PLACE_NOISE, TURN_NOISE = 0.005, 0.0025
 """Of the root, and of the farthest joint that a turn moves [m]."""
 
@@ -98,6 +109,7 @@ def main() -> None:
     """Print a row a run, and how many were complete."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clips", default="", help="those whose name holds the text")
+    parser.add_argument("--walks", action="store_true", help="walks on which settings were chosen, instead of the ten")
     parser.add_argument("--who", default="raptor,alien,cat,cartoon")
     parser.add_argument("--seeds", default="clean,0,1,2")
     parser.add_argument("--root", default="strict")
@@ -108,7 +120,7 @@ def main() -> None:
     )
     done: dict[str, list[bool]] = {}
     for who, character in creatures(wanted.who.split(",")).items():
-        for name, (path, fps, part) in CLIPS.items():
+        for name, (path, fps, part) in (WALKS if wanted.walks else CLIPS).items():
             if wanted.clips not in name:
                 continue
             motion = load(path, fps=fps) if part is None else load(path, fps=fps).cut(*part)
