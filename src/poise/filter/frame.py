@@ -258,7 +258,7 @@ def _weigh(f: Block) -> None:
         f.turn_weight[1:] *= k.strengths[1:, None]
     rises = standing.any() and (f.is_planned or k.pressed != 0.0) and not f.is_falling
     f.place_weight[:] = f.authority * f.pose_share * total * np.array([1.0, 1.0, f.rise if rises else 1.0])
-    harder = 1.0 if f.is_at_goal else 1.0 + (1.0 - k.lifted) * (f.holding - 1.0)
+    harder = 1.0 if f.is_at_goal else 1.0 + (1.0 - k.lifted) ** 3 * (f.holding - 1.0)
     held = np.repeat(np.where(standing, harder, 1.0), 3)
     f.point_weight[:] = f.authority * f.end_share * total * f.shares * held
     f.torque_target[:] = 0.0 if f.is_falling else r.torque

@@ -548,7 +548,7 @@ static void weigh(Frame *f) {
     }
     real rise = !f->is_falling && stands && (f->is_planned || l->pressed != 0.0) ? f->rise : 1.0;
     for (int e = 0; e < 3; e++) f->place_weight[e] = f->authority * f->pose_share * total * (e == 2 ? rise : 1.0);
-    real harder = f->is_at_goal ? 1.0 : 1.0 + (1.0 - l->lifted) * (f->holding - 1.0);
+    real loaded = 1.0 - l->lifted, harder = f->is_at_goal ? 1.0 : 1.0 + loaded * loaded * loaded * (f->holding - 1.0);
     for (word i = 0; i < 3 * p->points; i++) {
         int is_held = f->stands[i / 3] && !(f->is_stepping && f->leaving[i / 3]);
         f->point_weight[i] = f->authority * f->end_share * total * f->shares[i] * (is_held ? harder : 1.0);
