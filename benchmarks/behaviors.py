@@ -12,6 +12,7 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -95,9 +96,11 @@ def cases(part: str, random: np.random.Generator, count: int) -> Iterator[Case]:
             yield Case(f"{asked:g} m/s, 26 s [flights]", "run", 26.0, flights, {"speed": asked})
             yield Case(f"{asked:g} m/s, 26 s [m/s]", "run", 26.0, speed, {"speed": asked})
         for _ in range(count):
-            push = (shove(random, 20.0, 60.0),)
-            yield Case("20 … 60 N, 12 s [flights]", "hopper", 12.0, flights, {}, push)
-            yield Case("20 … 60 N, 12 s [flights]", "run", 12.0, flights, {}, push)
+            push = (replace(shove(random, 20.0, 60.0), start=random.uniform(2.0, 4.0)),)
+            for delay in (0.0, 0.2):
+                for name in ("hopper", "run"):
+                    what = f"20 … 60 N, answered after {delay:g} s, 8 s [s]"
+                    yield Case(what, name, 8.0, stood, {}, push, Settings(delay=delay))
     elif part == "engine":
         yield Case("MuJoCo, 60 s", "balance", 60.0, stood, {}, (), engine)
         for _ in range(count):
