@@ -35,12 +35,15 @@ def open_file(path: str, kind: str, rate: float) -> None:
     put_keys_on_frames(rate)
 
 
+def holders_of(action: bpy.types.Action) -> list:
+    """What holds the curves of an action: its channel bags, or itself before Blender 4.4."""
+    bags = [bag for layer in getattr(action, "layers", ()) for strip in layer.strips for bag in strip.channelbags]
+    return bags or ([action] if hasattr(action, "fcurves") else [])
+
+
 def curves_of(action: bpy.types.Action) -> list:
-    """All curves of an action, in old and in layered ones."""
-    found = list(getattr(action, "fcurves", ()))
-    for layer in getattr(action, "layers", ()):
-        found += [curve for strip in layer.strips for bag in strip.channelbags for curve in bag.fcurves]
-    return found
+    """All curves of an action."""
+    return [curve for holder in holders_of(action) for curve in holder.fcurves]
 
 
 def put_keys_on_frames(rate: float) -> None:
@@ -76,9 +79,10 @@ def settle_armatures() -> None:
         if thing.type != "ARMATURE":
             continue
         held = [
-            (action, curve)
+            (holder, curve)
             for action in bpy.data.actions
-            for curve in curves_of(action)
+            for holder in holders_of(action)
+            for curve in holder.fcurves
             if curve.data_path in ("location", "rotation_quaternion", "rotation_euler", "scale")
         ]
         values = {}
@@ -88,21 +92,8 @@ def settle_armatures() -> None:
             continue
         for (path, index), found in values.items():
             getattr(thing, path)[index] = found[0]
-        for action, curve in held:
-            remove_curve(action, curve)
-
-
-def remove_curve(action: bpy.types.Action, curve: bpy.types.FCurve) -> None:
-    """Take a curve out of its action."""
-    if hasattr(action, "fcurves"):
-        action.fcurves.remove(curve)
-        return
-    for layer in action.layers:
-        for strip in layer.strips:
-            for bag in strip.channelbags:
-                if any(c == curve for c in bag.fcurves):
-                    bag.fcurves.remove(curve)
-                    return
+        for holder, curve in held:
+            holder.fcurves.remove(curve)
 
 
 def write_file(path: str, kind: str, rate: float) -> None:
