@@ -15,6 +15,7 @@ from poise.cli import (
     spacetime,
     synthesize,
     track,
+    vary,
     view,
     walk,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "spacetime",
     "synthesize",
     "track",
+    "vary",
     "view",
     "walk",
 ]

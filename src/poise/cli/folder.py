@@ -41,6 +41,9 @@ MEASURES = {
     "frames/s": ("source.fps", "fps"),
     "joints": ("source.joints", "joints"),
     "height [m]": ("height_m",),
+    "apart": ("apart",),
+    "failing": ("failing",),
+    "warnings": ("warned",),
 }
 """Columns of the summary, and where reports hold them."""
 
@@ -202,15 +205,39 @@ def _run(
     todo = _jobs(name, given, folder, source, None if place is None else Path(place), target, to)
     if not todo:
         raise InvalidValue(f"There is no motion file in {folder}.")
+    done, asked, earlier = carry_out(
+        name, todo, None if place is None else Path(place), resume=resume, shard=shard, jobs=jobs,
+        overwrite=bool(given.get("overwrite")),
+    )  # fmt: skip
+    _finish(name, place, done, asked - earlier, earlier, as_json=bool(given.get("json") or given.get("as_json")))
+    failed = sum(d.state == "failed" for d in done)
+    raise typer.Exit(0 if not failed else WRONG_USE if failed == asked else 1)
+
+
+def carry_out(
+    name: str,
+    todo: list[Job],
+    place: Path | None,
+    *,
+    resume: bool,
+    shard: str | None,
+    jobs: int | None,
+    overwrite: bool,
+) -> tuple[list[Done], int, int]:
+    """Do the jobs in processes and note each in the manifest.
+
+    Returns:
+        What was done, how many jobs this part has, and how many of them were done before.
+    """
     part = todo if shard is None else part_of(todo, shard)
     log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
-    manifest = None if place is None else Path(place) / log
-    before = _read(Path(place)) if place is not None else {}
+    manifest = None if place is None else place / log
+    before = read_manifests(place) if place is not None else {}
     if manifest is not None:
-        _require(manifest, resume=resume or bool(given.get("overwrite")))
+        _require(manifest, resume=resume or overwrite)
     asked = len(part)
     if resume:
-        part = [j for j in part if not _is_done(before.get(j.name), j, Path(place or "."))]
+        part = [j for j in part if not _is_done(before.get(j.name), j, place or Path("."))]
     earlier = asked - len(part)
     done: list[Done] = []
     try:
@@ -225,9 +252,7 @@ def _run(
     except KeyboardInterrupt:
         _finish(name, place, done, len(part), earlier)
         raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
-    _finish(name, place, done, len(part), earlier, as_json=bool(given.get("json") or given.get("as_json")))
-    failed = sum(d.state == "failed" for d in done)
-    raise typer.Exit(0 if not failed else WRONG_USE if failed == asked else 1)
+    return done, asked, earlier
 
 
 def _note(manifest: Path, result: Done) -> None:
@@ -254,7 +279,7 @@ def _jobs(
         if inside is not None and inside != folder.resolve() and path.resolve().is_relative_to(inside):
             continue
         seen = path.stat()
-        for clip in _clips(path, given):
+        for clip in clips_in(path, given):
             short = path.relative_to(folder)
             new = dict(given) | {source: path}
             label, stamp = os.fspath(short), f"{words} {seen.st_size} {seen.st_mtime_ns}"
@@ -284,7 +309,7 @@ def _jobs(
     return found
 
 
-def _clips(path: Path, given: dict[str, Any]) -> tuple[str | None, ...]:
+def clips_in(path: Path, given: dict[str, Any]) -> tuple[str | None, ...]:
     """Names of the clips of a file that holds several; one None for any other, or where --clip names one."""
     from poise.check.clip import clips_of_refused
     from poise.io import read_options
@@ -315,7 +340,7 @@ def _require(manifest: Path, *, resume: bool) -> None:
     manifest.touch()
 
 
-def _read(place: Path) -> dict[str, Done]:
+def read_manifests(place: Path) -> dict[str, Done]:
     """The last word of all manifests of a folder on each clip; lines that are no such words are passed over."""
     found: dict[str, Done] = {}
     for path in sorted(place.glob("manifest*.jsonl")) if place.is_dir() else []:
@@ -344,7 +369,7 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
     for d in failed:
         note(f"{d.name}: {d.message}")
     if place is not None:
-        everything = sorted(_read(Path(place)).values(), key=lambda d: d.name)
+        everything = sorted(read_manifests(Path(place)).values(), key=lambda d: d.name)
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
         if not as_json:
             words = f"{len(done) - len(failed)} of {total} clips done"

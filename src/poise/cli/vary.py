@@ -1,0 +1,260 @@
+"""`poise vary`: many plausible, different variants of a clip, each with what was done and why it is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, out, print_json
+from poise.cli.folder import (
+    COMMANDS,
+    SEVERAL,
+    SUMMARY,
+    Done,
+    Job,
+    Jobs,
+    Resume,
+    Shard,
+    To,
+    carry_out,
+    read_manifests,
+    summary_page,
+)
+from poise.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.core.motion import Motion
+
+MOST = 100_000
+SHEET_ROWS = 40
+"""Variants on the contact sheet."""
+TABLE, SHEET = "variants.json", "sheet.png"
+
+
+@app.command()
+def vary(
+    file: Annotated[Path, typer.Argument(metavar="CLIP", help="A clip, or a folder of clips.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the variants.", show_default=False)
+    ],
+    count: Annotated[int, typer.Option("-n", metavar="N", help="Variants to try of each clip.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other variants.")] = 0,
+    sheet: Annotated[bool, typer.Option("--sheet/--no-sheet", help="Draw the contact sheet.")] = True,
+    clip: options.Clip = None,
+    resume: Resume = False,
+    shard: Shard = None,
+    jobs: Jobs = None,
+    to: To = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Make variants of a clip: shoves, grounds, other pace, size and style. Kept are plausible ones that differ.
+
+    A variant is plausible if poise check finds nothing that it does not find in the clip. One that is nearly another
+    is dropped. variants.json says what each is and why it is kept or not, index.html shows all, sheet.png the kept.
+
+    Example: [bold]poise vary walk.bvh -n 50 --seed 7 -o variants[/bold]
+    """
+    from poise.check.clip import clip_files
+
+    if not 1 <= count <= MOST:
+        raise InvalidValue(f"-n is {count}; give 1 to {MOST}.")
+    if seed < 0:
+        raise InvalidValue(f"--seed is {seed}; give 0 or more.")
+    files = clip_files([file]) if file.is_dir() else (file,)
+    if not files:
+        raise InvalidValue(f"There is no motion file in {file}.")
+    names = _names(files, file, clip)
+    todo = []
+    for (path, key), name in names.items():
+        stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""
+        for index in range(count):
+            target = f"{name}-{index:04d}{path.suffix if to is None else '.' + to.lstrip('.')}"
+            words = hashlib.sha256(f"{path} {stamp} {seed} {index}".encode("utf-8", "replace")).hexdigest()[:16]
+            given = {"file": path, "clip": key, "seed": seed, "index": index, "output": output / target}
+            todo.append(Job(f"{name}-{index:04d}", "variant", given, target, words))
+    before = read_manifests(output) if resume else {}
+    left = [j for j in todo if j.name not in before or before[j.name].key != j.key]
+    earlier = len(todo) - len(left)
+    done, _, _ = carry_out("vary", left, output, resume=resume, shard=shard, jobs=jobs, overwrite=overwrite)
+    _choose(todo, output, with_sheet=sheet)
+    table = json.loads((output / TABLE).read_text(encoding="utf-8"))
+    if as_json:
+        print_json(table)
+        return
+    kept = sum(v["kept"] for v in table["variants"])
+    made = f" ({earlier} were tried before)" if earlier else ""
+    for d in done:
+        if d.state == "failed" and not d.message.startswith("Not plausible"):
+            note(f"{d.name}: {d.message}")
+    apart = table["apart_median"]
+    told = (
+        "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
+    )
+    out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{told} See {output / SUMMARY}.", markup=False)
+
+
+def _names(files: tuple[Path, ...], folder: Path, clip: str | None) -> dict[tuple[Path, str | None], str]:
+    """Each clip of the files, and what its variants are called."""
+    from poise.cli.folder import clips_in
+
+    found: dict[tuple[Path, str | None], str] = {}
+    for path in files:
+        for key in clips_in(path, {"clip": clip}):
+            short = path.relative_to(folder).with_suffix("") if folder.is_dir() else Path(path.stem)
+            name = (
+                short.as_posix()
+                if key is None
+                else f"{short.as_posix()}-{''.join(c if c.isalnum() else '_' for c in key)}"
+            )
+            while name in found.values():
+                name += "_"
+            found[path, clip if key is None else key] = name
+    return found
+
+
+def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = None) -> None:
+    """One variant: drawn, made, judged, and written if it is plausible."""
+    import poise.io
+    from poise.edit import vary as edit
+
+    motion, character, before, noise = _prepared(file, clip)
+    drawn = edit.draw(motion, character, seed, index)
+    tried = edit.make(motion, character, drawn, before)
+    if why := edit.reasons(tried):
+        raise InvalidValue(f"Not plausible ({why})")
+    poise.io.save(tried.motion, output)
+    shape = edit.shape_of(tried.motion)
+    apart = edit.distance(shape, edit.shape_of(motion)) / noise
+    print_json({"apart": apart, "frames": tried.motion.frame_count, "fps": tried.motion.fps})
+
+
+COMMANDS["variant"] = variant
+
+_known: tuple[Any, Any] | None = None
+
+
+def _prepared(file: Path, clip: str | None) -> tuple[Any, Any, Any, float]:
+    """The clip, its character, what a check has against it, and what noise is; remembered in each process."""
+    global _known
+    import poise.io
+    from poise.body import fit
+    from poise.check.clip import findings_of
+    from poise.edit.vary import noise_of
+
+    key = (file, clip, file.stat().st_mtime_ns if file.exists() else 0)
+    if _known is None or _known[0] != key:
+        motion = poise.io.load(file, clip=options.clip_key(clip))
+        character = fit(motion)
+        _known = key, (motion, character, findings_of(motion, character), noise_of(motion))
+    return _known[1]
+
+
+def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
+    """Drop doubles, clip by clip in the order of their numbers, and write table, page and sheet."""
+    import numpy as np
+
+    from poise.io.files import write_atomically, write_json
+
+    told = read_manifests(place)
+    groups: dict[tuple[Path, str | None], list[tuple[Job, Done]]] = {}
+    for job in todo:
+        done = told.get(job.name)
+        if done is not None and done.key == job.key:  # others belong to another part of several
+            groups.setdefault((job.given["file"], job.given["clip"]), []).append((job, done))
+    rows: list[dict[str, Any]] = []
+    shown: list[tuple[str, Motion]] = []
+    gaps: list[float] = []
+    for (file, clip), group in groups.items():
+        if any(done.state == "done" for _, done in group):
+            rows += _choose_of(file, clip, group, place, shown, gaps)
+        else:
+            rows += [_row(job, "", done.message) for job, done in group]
+    median = float(np.median(gaps)) if gaps else None
+    write_json(place / TABLE, {"schema": "poise.variants/1", "apart_median": median, "variants": rows})
+    states = []
+    for row in rows:
+        done, words = told[row["name"]], row.get("words", "")
+        state, message = ("kept", words) if row["kept"] else ("dropped", f"{row['why']}: {words}".removesuffix(": "))
+        states.append(replace(done, state=state, message=message))
+    write_atomically(place / SUMMARY, summary_page("poise vary", states, place))
+    if with_sheet and shown:
+        _draw_sheet(shown[:SHEET_ROWS], place / SHEET)
+
+
+def _choose_of(
+    file: Path,
+    clip: str | None,
+    group: list[tuple[Job, Done]],
+    place: Path,
+    shown: list[tuple[str, Motion]],
+    gaps: list[float],
+) -> list[dict[str, Any]]:
+    """The rows of one clip's variants; kept ones join `shown`, and their distances `gaps`. Doubles are deleted."""
+    import poise.io
+    from poise.edit import vary as edit
+
+    motion, character, _, noise = _prepared(file, clip)
+    kept = [edit.shape_of(motion)]
+    rows = []
+    for job, done in group:
+        path, row = place / done.target, _row(job, "", done.message)
+        if done.state == "done" and path.exists():
+            several = path.suffix.lower() in SEVERAL and clip is not None
+            made = poise.io.load(path, clip=options.clip_key(clip) if several else 0)
+            shape = edit.shape_of(made)
+            away = [edit.distance(shape, other) / noise for other in kept]
+            if min(away) > edit.APART:
+                kept.append(shape)
+                gaps += away[1:]
+                shown.append((f"{job.given['index']}", made))
+                row = _row(job, done.target, "plausible, and unlike the others")
+            else:
+                path.unlink()
+        if done.state == "done" and not row["kept"]:
+            row = _row(job, "", "nearly the clip or another variant")
+        drawn = edit.draw(motion, character, job.given["seed"], job.given["index"])
+        rows.append(row | _told(drawn, motion))
+    return rows
+
+
+def _row(job: Job, target: str, why: str) -> dict[str, Any]:
+    number = {"seed": job.given["seed"], "index": job.given["index"]}
+    return {"name": job.name, "file": target or None, "kept": bool(target), "why": why, **number}
+
+
+def _told(drawn: Any, motion: Any) -> dict[str, Any]:
+    """A variant as data: all that `draw` decided."""
+    names = motion.skeleton.names
+    style = None
+    if drawn.style is not None:
+        style = {
+            "swing": {names[j]: f for j, f in drawn.style.swing.items()},
+            "offset_rad": {names[j]: list(v) for j, v in drawn.style.offsets.items()},
+        }
+    pushes = [
+        {"body": p.body, "force_n": list(p.force), "start_s": p.start, "duration_s": p.duration} for p in drawn.pushes
+    ]
+    return {
+        "words": drawn.words,
+        "style": style,
+        "pushes": pushes,
+        "terrain": drawn.terrain,
+        "pace": drawn.pace,
+        "size": drawn.size,
+    }
+
+
+def _draw_sheet(shown: list[tuple[str, Motion]], path: Path) -> None:
+    """A strip of stills of each variant, below each other."""
+    from poise.show import record
+    from poise.show.motion_scene import scene_of_motion
+
+    scenes = [scene_of_motion(motion, name=title, physics=False) for title, motion in shown]
+    record(scenes, path, painter="plain", width=200, height=160)

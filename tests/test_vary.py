@@ -1,0 +1,99 @@
+"""Variants of a clip: the same for the same seed, plausible, different, and told in a table; runs that go on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import poise
+from poise.body import fit
+from poise.check.clip import findings_of
+from poise.cli.app import run
+from poise.core import rotations
+from poise.edit import vary
+from poise.samples import sample_path
+
+
+@pytest.fixture(scope="module")
+def walk() -> poise.Motion:
+    return poise.load(sample_path("walk.bvh"))
+
+
+def test_a_variant_follows_from_its_seed_and_number(walk: poise.Motion) -> None:
+    character = fit(walk)
+    first = [vary.draw(walk, character, 7, k) for k in range(30)]
+    assert first == [vary.draw(walk, character, 7, k) for k in range(30)]
+    assert first != [vary.draw(walk, character, 8, k) for k in range(30)]
+    assert len({v.words for v in first}) == 30
+    assert any(v.terrain != "flat" for v in first)
+    assert any(v.size != 1.0 for v in first)
+    assert all(v.words for v in first)
+
+
+def test_a_style_of_no_change_is_the_clip(walk: poise.Motion) -> None:
+    character = fit(walk)
+    style = next(v.style for v in (vary.draw(walk, character, 0, k) for k in range(20)) if v.style is not None)
+    still = vary.Style(dict.fromkeys(style.swing, 1.0), {})
+    assert rotations.angle_between(vary.styled(walk, still).rotations, walk.rotations).max() < 1e-6
+    other = vary.styled(walk, style)
+    legs = [character.bodies[b].joint for limb in character.limbs if limb.kind == "leg" for b in limb.bodies]
+    assert (other.rotations[:, legs] == walk.rotations[:, legs]).all()
+    assert rotations.angle_between(other.rotations, walk.rotations).max() > 0.1
+
+
+def test_travel_and_heading_are_no_other_motion(walk: poise.Motion) -> None:
+    turned = walk.rotations.copy()
+    turn = rotations.from_rotation_vector(np.array([0.0, 0.0, 1.3]))
+    turned[:, 0] = rotations.multiply(turn, turned[:, 0])
+    moved = walk.translations.copy()
+    moved[:, 0] = rotations.rotate(turn, moved[:, 0]) + np.array([3.0, 1.0, 0.0])
+    other = vary.shape_of(replace(walk, translations=moved, rotations=turned))
+    own = vary.shape_of(walk)
+    first = rotations.rotate(turn, own)
+    assert vary.distance(other, first) < 1e-6
+    assert vary.noise_of(walk) > 1e-4
+
+
+def test_what_is_against_a_variant_is_found(walk: poise.Motion) -> None:
+    character = fit(walk)
+    before = findings_of(walk, character)
+    hard = vary.Variant(pushes=(poise.Push("pelvis", (0.0, 0.0, 30000.0), 0.3, 0.2),))
+    assert vary.reasons(vary.make(walk, character, hard, before))
+    assert not vary.reasons(vary.make(walk, character, vary.Variant(), before))
+
+
+@pytest.mark.long
+def test_a_run_writes_table_page_and_sheet_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = tmp_path / "variants"
+    asked = ["vary", str(sample_path("walk.bvh")), "--seed", "3", "-o", str(place), "--jobs", "1"]
+    assert run([*asked, "-n", "4"]) == 0
+    table = json.loads((place / "variants.json").read_text())
+    assert [v["index"] for v in table["variants"]] == [0, 1, 2, 3]
+    kept = [v for v in table["variants"] if v["kept"]]
+    assert kept
+    for row in table["variants"]:
+        assert row["why"]
+        assert row["words"]
+        assert (row["file"] is not None) == row["kept"]
+    assert sorted(p.name for p in place.glob("*.bvh")) == sorted(v["file"] for v in kept)
+    assert (place / "index.html").exists()
+    assert (place / "sheet.png").exists()
+    written = {p: p.stat().st_mtime_ns for p in place.glob("*.bvh")}
+    assert run([*asked, "-n", "5", "--resume", "--no-sheet"]) == 0
+    again = json.loads((place / "variants.json").read_text())
+    assert again["variants"][:4] == table["variants"]
+    assert all(p.stat().st_mtime_ns == t for p, t in written.items())
+    assert "4 were tried before" in capsys.readouterr().out
+
+
+def test_what_cannot_be_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clip = str(sample_path("walk.bvh"))
+    assert run(["vary", clip, "-n", "0", "-o", str(tmp_path / "a")]) == 2
+    assert run(["vary", clip, "--seed", "-1", "-o", str(tmp_path / "a")]) == 2
+    assert run(["vary", str(tmp_path), "-o", str(tmp_path / "a")]) == 2
+    assert "no motion file" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
