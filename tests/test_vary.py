@@ -90,6 +90,20 @@ def test_a_run_writes_table_page_and_sheet_and_goes_on(tmp_path: Path, capsys: p
     assert "4 were tried before" in capsys.readouterr().out
 
 
+@pytest.mark.long
+def test_parts_that_go_on_leave_nothing_out(tmp_path: Path) -> None:
+    short = tmp_path / "short.bvh"
+    poise.save(poise.load(sample_path("walk.bvh")).cut(0.0, 0.8), short)
+    place = tmp_path / "variants"
+    asked = ["vary", str(short), "-o", str(place), "--jobs", "1", "--no-sheet", "--resume"]
+    for count, part in (("3", "1/2"), ("6", "1/2"), ("6", "2/2")):
+        assert run([*asked, "-n", count, "--shard", part]) == 0
+    rows = json.loads((place / "variants.json").read_text())["variants"]
+    assert [row["index"] for row in rows] == list(range(6))
+    lines = [json.loads(line) for log in place.glob("manifest*.jsonl") for line in log.read_text().splitlines()]
+    assert sorted(line["name"][-4:] for line in lines) == [f"{k:04d}" for k in range(6)]
+
+
 def test_what_cannot_be_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clip = str(sample_path("walk.bvh"))
     assert run(["vary", clip, "-n", "0", "-o", str(tmp_path / "a")]) == 2

@@ -145,7 +145,7 @@ def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
     assert world.report()["contact_residual_p95_m_s"] < 5e-3
     driver = world.figure("eve").driver
     assert isinstance(driver, Goals)
-    assert driver.let_go == 0
+    assert driver.failed_count == 0
 
 
 def test_a_walker_that_falls_is_driven_by_goals_and_by_its_clip_again(person: poise.Character, walk: Motion) -> None:
@@ -214,7 +214,7 @@ def test_a_scene_file_names_figures_and_events(tmp_path: Path, walk: Motion) -> 
         (('name = "doll"', 'name = "bob"'), "another figure has this name"),
         (('drive = "bob"', 'drive = "bop"'), "Figures: bob, doll, eve"),
         (('body = "chest"', 'body = "wing"'), "wing"),
-        (('by = "ragdoll"', 'by = "wind"'), "by"),
+        (('by = "ragdoll"', 'by = "wind"'), "wind"),
         (('driver = "ragdoll"\nclip = "walk.bvh"', 'driver = "ragdoll"'), "no pose to begin with"),
         (('behavior = "balance"', 'behavior = "hover"'), "hover"),
         (("heading = 90", "hedding = 90"), "hedding"),

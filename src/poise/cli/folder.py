@@ -223,8 +223,19 @@ def carry_out(
     shard: str | None,
     jobs: int | None,
     overwrite: bool,
+    is_done: Callable[[Done | None, Job, Path], bool] | None = None,
 ) -> tuple[list[Done], int, int]:
     """Do the jobs in processes and note each in the manifest.
+
+    Args:
+        name: Of the command.
+        todo: All jobs, of all parts.
+        place: Folder of the manifest.
+        resume: Leave out what is done.
+        shard: Which part of the jobs, such as "2/8"; all if None.
+        jobs: Processes.
+        overwrite: Whether files may be replaced.
+        is_done: Whether a job need not be done again after what the manifest says of it; by default, its file is there.
 
     Returns:
         What was done, how many jobs this part has, and how many of them were done before.
@@ -237,7 +248,7 @@ def carry_out(
         _require(manifest, resume=resume or overwrite)
     asked = len(part)
     if resume:
-        part = [j for j in part if not _is_done(before.get(j.name), j, place or Path("."))]
+        part = [j for j in part if not (is_done or _is_done)(before.get(j.name), j, place or Path("."))]
     earlier = asked - len(part)
     done: list[Done] = []
     try:

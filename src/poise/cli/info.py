@@ -179,7 +179,15 @@ def _system_page(found: dict[str, Any]) -> RenderableType:
 
 
 CORE = ("numpy", "scipy", "mujoco", "daqp", "typer", "rich", "pydantic", "pillow")
-EXTRAS = {"pygltflib": "gltf", "av": "video", "trimesh": "mesh", "websockets": "studio", "usd-core": "usd"}
+EXTRAS = {
+    "pygltflib": "gltf",
+    "av": "video",
+    "trimesh": "mesh",
+    "websockets": "studio",
+    "usd-core": "usd",
+    "bpy": "blender",
+    "casadi": "spacetime",
+}
 
 
 def describe_system() -> dict[str, Any]:

@@ -79,10 +79,9 @@ def vary(
             words = hashlib.sha256(f"{path} {stamp} {seed} {index}".encode("utf-8", "replace")).hexdigest()[:16]
             given = {"file": path, "clip": key, "seed": seed, "index": index, "output": output / target}
             todo.append(Job(f"{name}-{index:04d}", "variant", given, target, words))
-    before = read_manifests(output) if resume else {}
-    left = [j for j in todo if j.name not in before or before[j.name].key != j.key]
-    earlier = len(todo) - len(left)
-    done, _, _ = carry_out("vary", left, output, resume=resume, shard=shard, jobs=jobs, overwrite=overwrite)
+    done, _, earlier = carry_out(
+        "vary", todo, output, resume=resume, shard=shard, jobs=jobs, overwrite=overwrite, is_done=_was_tried
+    )
     _choose(todo, output, with_sheet=sheet)
     table = json.loads((output / TABLE).read_text(encoding="utf-8"))
     if as_json:
@@ -98,6 +97,11 @@ def vary(
         "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
     )
     out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{told} See {output / SUMMARY}.", markup=False)
+
+
+def _was_tried(before: Done | None, job: Job, place: Path) -> bool:
+    """Whether a variant was made from the same clip before; one that was dropped has no file."""
+    return before is not None and before.key == job.key
 
 
 def _names(files: tuple[Path, ...], folder: Path, clip: str | None) -> dict[tuple[Path, str | None], str]:

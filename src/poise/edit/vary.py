@@ -27,8 +27,6 @@ from poise.phases.points import pelvis
 from poise.phases.travel import is_in_place
 from poise.terrain import Terrain
 
-HUMAN_LEG = 0.9
-"""Leg length that the ranges are meant for [m]."""
 HEAVY = 0.1
 """A body of this share of the mass takes a whole shove; a lighter one takes less in proportion."""
 PHASE = 1.0 / 15.0
@@ -113,7 +111,7 @@ def draw(motion: Motion, character: Character, seed: int, index: int) -> Variant
         index: From 0.
     """
     chance = np.random.default_rng([seed, index])
-    leg = character.leg_scale / HUMAN_LEG
+    leg = character.leg_scale
     way = motion.world[0][-1, 0] - motion.world[0][0, 0]
     travels = float(np.linalg.norm(way[:2])) > 1.5 * character.leg_scale and not is_in_place(motion)
     pace = float(chance.uniform(0.85, 1.2)) if chance.random() < 0.4 else 1.0

@@ -1,8 +1,8 @@
 """The stages of one step in one call of the compiled core: sensing, targets, list, answer, next pose.
 
-`usual_step` does what `SimulatedCharacter.advance` does stage by stage, by the same functions in the same order, and
+`usual_step` does what `SimulatedCharacter.end` does stage by stage, by the same functions in the same order, and
 stops where Python has a say: where a limb is to step back, where you add objectives of your own, or where the solver
-did not get through. It returns how far it came, and `advance` goes on from there. A call releases the interpreter lock,
+did not get through. It returns how far it came, and `end` goes on from there. A call releases the interpreter lock,
 so `usual_steps` takes many figures at once on each thread.
 """
 
@@ -24,7 +24,7 @@ from poise.native import Block, compiled
 from poise.step.system import SOLVED, answer, write_terms
 
 NOT_TRIED, NOT_FINITE, SENSED, TARGETED, DONE = range(-1, 4)
-"""How far `usual_step` came: the state is not finite; it is sensed; its targets are set; the next pose is there."""
+"""How far `usual_step` came: not called, not a finite state, sensed, targets set, at the next pose."""
 
 
 def stages_of(setup: Setup, frame: Block, goal: Block, legs: Block, system: Block, *, fastest: float) -> Block:

@@ -15,6 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from poise.body.character import V_SIZES, torque_of
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.goals.body import SIDES
 from poise.goals.goal import Goal, axis_toward, toward
@@ -73,7 +74,7 @@ class BalanceArms(Goal):
             forward = min(max(forward, -0.5 * self.max_angle), self.max_angle)
             outward = spread if side == "left" else -spread
             # about the axes of the figure at rest: forward is against the axis to the left, out about the one ahead
-            turn = -forward * _left_of(body.forward) + outward * body.forward
+            turn = -forward * left_of(body.forward) + outward * body.forward
             out += turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "arms balance")
         return out
 
@@ -99,7 +100,7 @@ class Breathe(Goal):
         if chest is None:
             return []
         angle = np.radians(self.degrees) * np.sin(2.0 * np.pi * observed.time / self.period)
-        turn = -angle * _left_of(observed.body.forward)
+        turn = -angle * left_of(observed.body.forward)
         return turned(observed, chest, turn, self.weight, self.horizon, "breathe")
 
 
@@ -137,7 +138,12 @@ class Sway(Goal):
             for wave in (sizes * np.sin(angles), sizes * rates * np.cos(angles), -sizes * rates**2 * np.sin(angles))
         )
         goals = self.of.objectives(observed.from_place(place, velocity))
-        return [replace(o, target=o.target + acceleration) for o in goals if isinstance(o, Objective)]
+        moved: list[Objective] = []
+        for goal in goals:
+            if not isinstance(goal, Objective):
+                raise InvalidValue(f"Sway moves a target; {type(self.of).__name__} is a bound. Put it beside Sway.")
+            moved.append(replace(goal, target=goal.target + acceleration))
+        return moved
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ def _waves(seed: int, knee: float) -> tuple[Array, Array, Array]:
     return 2.0 * np.pi * frequencies, rng.uniform(0.0, 2.0 * np.pi, (2, 20)), sizes
 
 
-def _left_of(forward: Array) -> Array:
+def left_of(forward: Array) -> Array:
     """The axis up × forward, which is to the left of a figure that faces forward, shape (3,)."""
     return np.array([-forward[1], forward[0], 0.0])
 

@@ -25,7 +25,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.conditions import Condition
 from poise.goals.goal import Goal, axis_toward, bodies_named, reads, writes
-from poise.goals.living import turned
+from poise.goals.living import left_of, turned
 from poise.goals.observation import Observation
 from poise.goals.stepping import OTHER, SwingFoot, outward
 from poise.step import Objective
@@ -246,14 +246,16 @@ class Straight(Goal):
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body = observed.body
-        left = np.array([-body.forward[1], body.forward[0], 0.0])
+        left = left_of(body.forward)
         own = [b for name in self.bodies for b in bodies_named(observed, name)]
         return [axis_toward(observed, b, body.left_axes[b], left, self.weight, self.horizon, "straight") for b in own]
 
 
 @dataclass(frozen=True)
 class MirrorHips(Goal):
-    """Upper arms mirror the thighs of the other side.
+    """Upper arms follow the foot of the other side.
+
+    Deviates from the lecture: the distance of the foot ahead of the center of mass stands for the angle of its hip.
 
     Attributes:
         weight: Against joint accelerations.
@@ -269,7 +271,7 @@ class MirrorHips(Goal):
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body, roles, out = observed.body, observed.body.character.roles, []
-        left = np.array([-body.forward[1], body.forward[0], 0.0])
+        left = left_of(body.forward)
         for side in OTHER:
             if f"{side}_shoulder" not in roles:
                 continue

@@ -149,7 +149,7 @@ def _run(path: Path, file: Path, kind: str, made: Path, wanted: str, rate: float
     call = _blender()
     if call is None:
         raise FileFormatError(
-            f"{kind} files are read through Blender, which is not here.", path=path, cure=_by_hand(path)
+            f"{kind} files are read through Blender, which was not found.", path=path, cure=_by_hand(path)
         )
     said = b""
     try:

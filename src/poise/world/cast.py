@@ -34,9 +34,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, Goals, Ragdoll, laid
-
-MOST_BYTES = 4_000_000
-"""Largest scene file that is read [bytes]."""
+from poise.world.scenes import MOST_BYTES
 
 
 def _duration(time: float) -> float:

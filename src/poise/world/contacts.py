@@ -9,7 +9,7 @@ what does not separate pushes, what sticks stays inside its cone, what slides is
 μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
 body and the response of a figure, which is not symmetric, see `poise.step.solve`.
 
-All contacts are swept (projected Gauss-Seidel) until they rest, which settles rubble. Contacts linked to a figure, also
+All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts linked to a figure, also
 through other bodies, are then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies
 under a foot make sweeps stall. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """

@@ -283,7 +283,7 @@ class Goals(Driver):
         settings: Of the synthesizer, but for the length of its steps.
 
     Attributes:
-        let_go: Steps in which the muscles let go.
+        failed_count: Steps without an answer, in which the muscles let go.
     """
 
     meets_ground: ClassVar[bool] = True
@@ -300,7 +300,7 @@ class Goals(Driver):
             raise InvalidValue(f"{behavior!r} is played by {names}; a figure of a world is driven by itself alone.")
         self._role = setup.roles[0]
         self.character = prepared(built_in(self._role.character or "adult") if character is None else character)
-        self.let_go = 0
+        self.failed_count = 0
         self._solved: Solved | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -330,7 +330,7 @@ class Goals(Driver):
             self._solved = world.solve()
             torque = world.torque
         except StepInfeasible:
-            self._solved, self.let_go = None, self.let_go + 1
+            self._solved, self.failed_count = None, self.failed_count + 1
             torque = np.zeros(len(self.v))
         damping = np.concatenate([np.zeros(6), figure.damping])
         return muscles_alone(self._state.at(self.q, self.v), self._figure, self._dt, torque, damping, forces)

@@ -28,7 +28,7 @@ from poise.terrain import Terrain
 from poise.world.answers import Bump, agree, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
-from poise.world.drivers import Driver, Figure, Lists
+from poise.world.drivers import Driver, Figure, Goals, Lists
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import read_scene
 
@@ -45,7 +45,7 @@ BODY = 70.0
 """Mass to which contacts are soft where there is no figure [kg]."""
 FASTEST_JOINT = 1e3
 """A joint that is faster [rad/s, m/s] means that the run diverged."""
-SETTLED = 1.5
+SETTLING_TIME = 1.5
 """Loose bodies fall and come to rest for so long before time 0 [s]."""
 
 
@@ -63,7 +63,7 @@ class World:
     Args:
         scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT,SEED"; level ground if not given.
         figures: Drivers by the name of the figure.
-        terrain: Ground, placed, instead of the scene's own.
+        terrain: Level ground where no scene is given; a scene brings its own.
         dt: Length of a step [s].
         friction: Least friction of what a figure touches.
 
@@ -83,6 +83,11 @@ class World:
             raise InvalidValue(f"dt is {dt} s; give a positive time, at most {LONGEST_STEP} s.")
         self._scene, self.friction, self.dt, self.time = scene, friction, dt, 0.0
         self.terrain = Terrain.flat() if terrain is None else terrain
+        if not self.terrain.is_flat:
+            raise InvalidValue(
+                "A world has level ground, and this terrain is not level. Give Terrain.flat(), or use poise.simulate "
+                "without a world."
+            )
         self._drivers = dict(figures or {})
         self.figures: tuple[Figure, ...] = ()
         self.q = self.v = np.zeros(0)
@@ -111,7 +116,7 @@ class World:
 
     def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
         """Put everyone in place; loose bodies come to rest first."""
-        everyone, cast = joined, cast_of(self._scene)
+        everyone, cast = list(joined), cast_of(self._scene)
         self._events = list(cast.events)
         for name, driver in {**cast.drivers, **self._drivers}.items():
             if driver.character is None:
@@ -144,7 +149,7 @@ class World:
             self.q[at.start + 2] += 1e3
         self._held = list(around.balls)
         if not bodies.is_figure.all():
-            for _ in range(round(SETTLED / self.dt)):
+            for _ in range(round(SETTLING_TIME / self.dt)):
                 self._meet([None] * len(figures))
                 self._move_bodies()
                 self._hold()
@@ -447,10 +452,11 @@ class World:
             "figures": len(self.figures),
             "contacts_mean": float(numbers["contacts"].mean()),
             "contact_residual_p95_m_s": float(np.percentile(numbers["residual"], 95)),
-            "steps_with_cut_force": float(numbers["cut"].mean()),
+            "cut_force_share": float(numbers["cut"].mean()),
             "penetration_p95_m": float(np.percentile(numbers["penetration"], 95)),
             "penetration_max_m": float(numbers["penetration"].max()),
             "momentum_error_max_Ns": float(numbers["momentum"].max()),
             "energy_exchanged_J": self._exchanged,
             "energy_error_max_J": self._risen,
+            "steps_without_answer": sum(f.driver.failed_count for f in self.figures if isinstance(f.driver, Goals)),
         }
