@@ -123,7 +123,7 @@ def test_list_help_and_goals_tell_everything(capsys: pytest.CaptureFixture[str])
     assert "friction = 1" not in capsys.readouterr().out
     assert run(["synthesize", "--goals"]) == 0
     goals = capsys.readouterr().out
-    assert "Upright(weight, bodies=('chest',), horizon=0.1)" in goals
+    assert "Upright(weight, bodies=('chest',), horizon=0.1, ahead=0.0, aside=0.0)" in goals
     assert "The center of mass stands over a foot's support" in goals
     assert all(name in goals for name in ("loose arms", "swing leg", "left_shoulder"))
 

@@ -149,7 +149,7 @@ def test_without_the_player_it_says_what_cures_it(
 def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
     walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("poise.show.page._caches", lambda: tmp_path / "caches")
+    monkeypatch.setattr("poise.show.page.cache_folder", lambda: tmp_path / "caches")
     folder = tmp_path / "caches" / "poise" / "pages"
     assert run(["view", str(walk), "--headless", "--plain"]) == 0
     said = Path(capsys.readouterr().out.replace("\n", "").split("Open ")[1].split(" in a browser")[0])
@@ -162,7 +162,7 @@ def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
     left = {p.read_text(encoding="utf-8")[:1] for p in folder.iterdir()}
     assert len(list(folder.iterdir())) == KEPT
     assert "<" in left  # the newest by its own time
-    monkeypatch.setattr("poise.show.page._caches", lambda: said)  # a file is no folder
+    monkeypatch.setattr("poise.show.page.cache_folder", lambda: said)  # a file is no folder
     assert passing_page("walk", "x").read_text(encoding="utf-8") == "x"
 
 

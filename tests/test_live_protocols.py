@@ -451,7 +451,7 @@ def test_a_character_that_flies_off_begins_again(walk: Motion) -> None:
     following.meet(actor)
     out = [following.step(q[k]) for k in range(30)]
     assert following.tracker is not None
-    following.tracker.v[:3] = 80.0
+    following.tracker.v[:3] = 20.0
     out += [following.step(q[k]) for k in range(30, 50)]
     assert following.report()["restarts"] == 1
     assert not following.report()["complete"]
