@@ -43,6 +43,22 @@ def energy(state: State) -> float:
     return 0.5 * float(state.v @ state.M @ state.v) + 9.81 * state.mass(root) * float(state.com(root)[2])
 
 
+def test_two_figures_that_touch_nothing_play_their_clips(person: poise.Character, walk: Motion) -> None:
+    def run(scene: str | None) -> list[Array]:
+        figures = {
+            "ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0),
+            "bob": Clip(walk, person, place=(2.6, 0.1), heading=np.pi),  # they meet later
+        }
+        world = World(scene, figures=figures)
+        for _ in range(10):
+            world.step()
+        return [np.array(figure.poses) for figure in world.figures]
+
+    far = CRATE.replace('pos="0.1 -0.5 0.2"', 'pos="15 15 0.2"')
+    for alone, among in zip(run(None), run(far)):
+        assert np.abs(alone - among).max() < 1e-9, "0.4 rad where they met while the crate came to rest"
+
+
 def test_a_ragdoll_falls_gains_nothing_and_comes_to_rest(person: poise.Character, walk: Motion) -> None:
     v = np.zeros(person.nv)
     v[1] = -1.5

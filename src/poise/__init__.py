@@ -112,7 +112,19 @@ if TYPE_CHECKING:
     from poise.world import World as World
 
 
-_FAMILIES = ("analysis", "check", "edit", "io", "locomotion", "spacetime", "step", "synthesis", "tracking", "world")
+_FAMILIES = (
+    "analysis",
+    "check",
+    "edit",
+    "io",
+    "locomotion",
+    "show",
+    "spacetime",
+    "step",
+    "synthesis",
+    "tracking",
+    "world",
+)
 """Packages whose names are reached as `poise.edit.ballistic` after `import poise` alone."""
 
 

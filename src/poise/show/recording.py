@@ -178,10 +178,13 @@ def _page(scenes: tuple[Scene, ...], path: Path, began: float) -> Recording:
 
 
 def _first_camera(scene: Scene, kind: str) -> Camera:
-    """The scene's own camera; a strip with a push is seen from aside, the push going from left to right."""
+    """The scene's own camera; on level ground a strip with a push is seen with the push going from left to right.
+
+    Stairs and hills are seen from aside of the way: from ahead they would hide the figure.
+    """
     forces = [np.atleast_2d(a.force)[0, :2] for a in scene.arrows]
     force = next((f for f in forces if np.isfinite(f).all() and np.hypot(*f) > 0.0), None)
-    if kind != ".png" or force is None or scene.camera != "side":
+    if kind != ".png" or force is None or scene.camera != "side" or not scene.terrain.is_flat:
         return Camera(scene.camera)
     return Camera(scene.camera, heading=float(np.degrees(np.arctan2(force[1], force[0]))))
 

@@ -143,18 +143,18 @@ class World:
         self._work = self._exchanged = self._risen = 0.0
         self._least = np.inf
         self._lists: tuple[list[Lists | None], list[Array]] | None = None
-        # without the figures, which stand far above
-        for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
-            self.q[at], self.v[dofs] = q, v
-            self.q[at.start + 2] += 1e3
+        # without the figures, which stand still far above, each by itself
+        for k, (at, dofs, (_, q, _)) in enumerate(zip(bodies.figure_q, bodies.figure_v, everyone), start=1):
+            self.q[at], self.v[dofs] = q, 0.0
+            self.q[at.start + 2] += 1e3 * k
         self._held = list(around.balls)
         if not bodies.is_figure.all():
             for _ in range(round(SETTLING_TIME / self.dt)):
                 self._meet([None] * len(figures))
                 self._move_bodies()
                 self._hold()
-        for at, (_, q, _) in zip(bodies.figure_q, everyone):
-            self.q[at] = q
+        for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
+            self.q[at], self.v[dofs] = q, v
         self.track, self.time = [], 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
