@@ -149,7 +149,8 @@ def land(observed: Observation) -> None:
 class PlaceFoot(Goal):
     """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
 
-    The place is where the center of mass will be at landing, and the foot comes to rest there: ground-speed matching.
+    The place is seen from where the center of mass will be at landing. The foot is at rest over it as it lands
+    (ground-speed matching).
 
     Attributes:
         weight: Against the foot's acceleration.

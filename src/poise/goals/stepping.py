@@ -66,6 +66,8 @@ MISSED = 4.0
 SLOW, HASTY = 0.3, 0.1
 CLEAR = 0.01
 """Height over the ground from which a foot that steps goes ahead freely [m]."""
+RESTS = 0.04
+"""How long a foot that steps is over its place before it lands, of a grown-up [s]."""
 OTHER = {"left": "right", "right": "left"}
 
 
@@ -139,10 +141,27 @@ def begin_step(observed: Observation) -> None:
         )
 
 
+def lifted(phase: float, lift: float, seconds: float) -> tuple[float, float, float]:
+    """Height [m], its speed [m/s] and acceleration [m/s²] on a foot's path, up at once and down gently.
+
+    27/4 h φ (1 − φ)² is h at a third of the way and ends at rest.
+
+    Args:
+        phase: φ, part of the step that is over, 0 … 1.
+        lift: h, largest height [m].
+        seconds: Duration of the step [s].
+    """
+    height = 6.75 * lift * phase * (1.0 - phase) ** 2
+    speed = 6.75 * lift * (1.0 - phase) * (1.0 - 3.0 * phase) / seconds
+    return height, speed, 6.75 * lift * (6.0 * phase - 4.0) / seconds**2
+
+
 @reads("swing", "seconds")
 @dataclass(frozen=True)
 class StepTo(Goal):
     """The swing foot goes to its landing place, along the path of least acceleration, lifted on its way.
+
+    Near the ground it does not move along it: it lifts first, and rests over its place before it lands.
 
     Attributes:
         weight: Against the foot's acceleration.
@@ -162,16 +181,12 @@ class StepTo(Goal):
             return []
         place, velocity, seconds = foot.place, foot.velocity, observed.memory["seconds"]
         goal, horizon = self.target(observed), self.horizon * observed.body.tempo
-        left = max(seconds - observed.time_in_state - 0.04 * observed.body.tempo, 1.5 * horizon)
+        left = max(seconds - observed.time_in_state - RESTS * observed.body.tempo, 1.5 * horizon)
         across = 6.0 * (goal - place[:2]) / left**2 - 4.0 * velocity[:2] / left
         phase = observed.time_in_state / seconds
         lift = self.lift * observed.body.scale
-        if phase < 1.0:  # up at once, down gently: 27/4 φ (1 − φ)² is 1 at a third of the way and ends at rest
-            height, speed = (
-                6.75 * lift * phase * (1.0 - phase) ** 2,
-                6.75 * lift * (1.0 - phase) * (1.0 - 3.0 * phase) / seconds,
-            )
-            bend = 6.75 * lift * (6.0 * phase - 4.0) / seconds**2
+        if phase < 1.0:
+            height, speed, bend = lifted(phase, lift, seconds)
         else:
             height, speed, bend = -0.02 * observed.body.scale, -0.2 * observed.body.tempo, 0.0
         height += (

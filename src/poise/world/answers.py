@@ -1,4 +1,4 @@
-"""How figures answer what touches them: how accelerations change with forces, and what of their lists gives way."""
+"""How figures respond to contact forces: what changes in their accelerations, and what is softened in their lists."""
 
 from __future__ import annotations
 
@@ -119,10 +119,10 @@ def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
 
 
 def monotone(change: Array, jacobian: Array, M: Array) -> Array:
-    """An answer to forces that never gives way against a force: B Jᵀ + s M⁻¹ Jᵀ with the least s ≥ 0 that does it.
+    """B Jᵀ + s M⁻¹ Jᵀ with the least s ≥ 0 that lets no contact move against the force that pushes it.
 
-    The answer of a figure is not symmetric, and now and then a push moves it against the push; no impulse would then
-    part it from what it runs into.
+    The response of a figure is not symmetric, and now and then a push moves it toward the push; then no impulse could
+    separate it from what it runs into.
 
     Args:
         change: B Jᵀ, shape (nv, m).
@@ -139,7 +139,7 @@ def monotone(change: Array, jacobian: Array, M: Array) -> Array:
 
 
 def yielding(lists: Lists, touched: Index, *, mass: float, largest: float) -> Lists:
-    """The lists of a figure that bodies touch: what stays exact on free ground gives way to them.
+    """The lists of a figure that bodies touch: terms that are exact without contact are softened.
 
     The path of the center of mass becomes an objective that asks for no more than the largest acceleration: as a
     constraint it would push through walls with whatever force that takes. End effectors that touch, or whose neighbors
