@@ -93,10 +93,10 @@ def vary(
         if d.state == "failed" and not d.message.startswith("Not plausible"):
             note(f"{d.name}: {d.message}")
     apart = table["apart_median"]
-    told = (
+    distances = (
         "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
     )
-    out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{told} See {output / SUMMARY}.", markup=False)
+    out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{distances} See {output / SUMMARY}.", markup=False)
 
 
 def _was_tried(before: Done | None, job: Job, place: Path) -> bool:
@@ -166,10 +166,10 @@ def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
 
     from poise.io.files import write_atomically, write_json
 
-    told = read_manifests(place)
+    tried = read_manifests(place)
     groups: dict[tuple[Path, str | None], list[tuple[Job, Done]]] = {}
     for job in todo:
-        done = told.get(job.name)
+        done = tried.get(job.name)
         if done is not None and done.key == job.key:  # others belong to another part of several
             groups.setdefault((job.given["file"], job.given["clip"]), []).append((job, done))
     rows: list[dict[str, Any]] = []
@@ -184,7 +184,7 @@ def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
     write_json(place / TABLE, {"schema": "poise.variants/1", "apart_median": median, "variants": rows})
     states = []
     for row in rows:
-        done, words = told[row["name"]], row.get("words", "")
+        done, words = tried[row["name"]], row.get("words", "")
         state, message = ("kept", words) if row["kept"] else ("dropped", f"{row['why']}: {words}".removesuffix(": "))
         states.append(replace(done, state=state, message=message))
     write_atomically(place / SUMMARY, summary_page("poise vary", states, place))
@@ -224,7 +224,7 @@ def _choose_of(
         if done.state == "done" and not row["kept"]:
             row = _row(job, "", "nearly the clip or another variant")
         drawn = edit.draw(motion, character, job.given["seed"], job.given["index"])
-        rows.append(row | _told(drawn, motion))
+        rows.append(row | _as_data(drawn, motion))
     return rows
 
 
@@ -233,7 +233,7 @@ def _row(job: Job, target: str, why: str) -> dict[str, Any]:
     return {"name": job.name, "file": target or None, "kept": bool(target), "why": why, **number}
 
 
-def _told(drawn: Any, motion: Any) -> dict[str, Any]:
+def _as_data(drawn: Any, motion: Any) -> dict[str, Any]:
     """A variant as data: all that `draw` decided."""
     names = motion.skeleton.names
     style = None

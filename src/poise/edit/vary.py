@@ -75,17 +75,17 @@ class Variant:
     @property
     def words(self) -> str:
         """In the words of `poise simulate` and `poise edit`."""
-        told = [] if self.style is None else ["style"]
+        parts = [] if self.style is None else ["style"]
         for push in self.pushes:
             force = " ".join(f"{f:.0f}" for f in push.force)
-            told.append(f"push '{push.body} {force} @{push.start:.2f}+{push.duration:.2f}'")
+            parts.append(f"push '{push.body} {force} @{push.start:.2f}+{push.duration:.2f}'")
         if self.terrain != "flat":
-            told.append(f"terrain {self.terrain}")
+            parts.append(f"terrain {self.terrain}")
         if self.pace != 1.0:
-            told.append(f"retime {self.pace:.3f}")
+            parts.append(f"retime {self.pace:.3f}")
         if self.size != 1.0:
-            told.append(f"scale {self.size:.3f}")
-        return ", ".join(told)
+            parts.append(f"scale {self.size:.3f}")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
