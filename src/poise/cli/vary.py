@@ -93,10 +93,8 @@ def vary(
         if d.state == "failed" and not d.message.startswith("Not plausible"):
             note(f"{d.name}: {d.message}")
     apart = table["apart_median"]
-    distances = (
-        "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
-    )
-    out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{distances} See {output / SUMMARY}.", markup=False)
+    far = "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
+    out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{far} See {output / SUMMARY}.", markup=False)
 
 
 def _was_tried(before: Done | None, job: Job, place: Path) -> bool:

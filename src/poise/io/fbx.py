@@ -167,8 +167,8 @@ def _run(path: Path, file: Path, kind: str, made: Path, wanted: str, rate: float
     if done.returncode or not made.exists():
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [line for line in lines if "rror" in line or "no longer" in line] or lines[-1:]
-        reason = (errors[-1] if errors else f"it ended with code {done.returncode}")[:300]
-        raise FileFormatError(f"Blender cannot use this file: {reason}", path=path, cure="Open it in Blender to see why.")
+        why = (errors[-1] if errors else f"it ended with code {done.returncode}")[:300]
+        raise FileFormatError(f"Blender cannot use this file: {why}", path=path, cure="Open it in Blender to see why.")
 
 
 def _by_hand(path: Path) -> str:
