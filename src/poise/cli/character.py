@@ -38,7 +38,8 @@ def character(
         str,
         typer.Option(
             metavar="auto|anthropometric|length",
-            help="How the mass is shared: by a table of people, or by bone length. auto: the table for people.",
+            help="How mass is distributed: by a table of human body segments, or by bone length. "
+            "auto: the table for people, else length.",
             rich_help_panel=options.FIGURE,
         ),
     ] = "auto",

@@ -49,7 +49,7 @@ Buffer = Annotated[
     typer.Option(
         "--buffer",
         metavar="MS",
-        help="Delay of the jitter buffer. Default: as late as packets come.",
+        help="Delay of the jitter buffer. Default: adapts to the packets.",
         rich_help_panel=options.LIVE,
     ),
 ]

@@ -148,7 +148,8 @@ def simulate(
         str,
         typer.Option(
             metavar="GOAL",
-            help="Target of the center of mass: com-xy, moving or none. auto: moving if anything pushes, else com-xy.",
+            help="Goal of the center of mass. com-xy: stay on the clip's path. moving: give way, then return. "
+            "none: no goal. auto: moving if anything pushes, else com-xy.",
             rich_help_panel=CONTROL,
         ),
     ] = "auto",

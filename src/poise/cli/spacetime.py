@@ -17,10 +17,12 @@ def spacetime(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A ready problem; see --list.", show_default=False)] = "",
     choices: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="An option of the problem, as --list names it; repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Change an option of the problem (see --list). Can be repeated."
+        ),
     ] = None,
-    guess: Annotated[str, typer.Option(metavar="GUESS", help="Where the search starts; see --list.")] = "",
-    show_list: Annotated[bool, typer.Option("--list", help="The problems with their options.")] = False,
+    guess: Annotated[str, typer.Option(metavar="GUESS", help="Initial guess of the solver (see --list).")] = "",
+    show_list: Annotated[bool, typer.Option("--list", help="List the problems and their options.")] = False,
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,

@@ -53,12 +53,15 @@ def track(
         typer.Option(
             metavar="hard|strict|soft",
             help="hard: no outside force at the root, except in steps that the report counts. strict: never; the "
-            "character falls instead, and gets up. soft: always a little.",
+            "character falls instead, and gets up. soft: a small outside force is always allowed.",
         ),
     ] = "hard",
     responsiveness: Annotated[
         float,
-        typer.Option(metavar="R", help="Over the stiffness of pelvis and hands: above 1 closer, below 1 calmer."),
+        typer.Option(
+            metavar="R",
+            help="Stiffness of pelvis and hands, relative to the default: above 1 they follow closer, below 1 calmer.",
+        ),
     ] = 1.0,
     style: Annotated[
         str,

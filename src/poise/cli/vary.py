@@ -44,7 +44,9 @@ def vary(
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the variants.", show_default=False)
     ],
     count: Annotated[int, typer.Option("-n", metavar="N", help="Variants to try of each clip.")] = 20,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Another seed gives other variants.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Random seed: another one gives other variants.")
+    ] = 0,
     sheet: Annotated[bool, typer.Option("--sheet/--no-sheet", help="Draw the contact sheet.")] = True,
     clip: options.Clip = None,
     resume: Resume = False,

@@ -96,7 +96,7 @@ def walk(
         float | None,
         typer.Option(
             metavar="M/S",
-            help="How fast to go. Default: as the slowest walk.",
+            help="Speed. Default: that of the slowest walk.",
             show_default=False,
             rich_help_panel=WHERE,
         ),
@@ -112,12 +112,14 @@ def walk(
         str | None, typer.Option(metavar="X,Y", help="Go there and stop: meters.", rich_help_panel=WHERE)
     ] = None,
     path: Annotated[
-        str | None, typer.Option(metavar="'X,Y X,Y…'", help="Go along these places and stop.", rich_help_panel=WHERE)
+        str | None, typer.Option(metavar="'X,Y X,Y…'", help="Go through these points and stop.", rich_help_panel=WHERE)
     ] = None,
     script: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Lines of: time, speed, direction, turn. # begins a comment.", rich_help_panel=WHERE
+            metavar="FILE",
+            help="Text file; each line has time, speed, direction and turn. # begins a comment.",
+            rich_help_panel=WHERE,
         ),
     ] = None,
     seconds: Annotated[

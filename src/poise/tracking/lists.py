@@ -64,7 +64,7 @@ class Settings:
         reach: How far out of what touches the ground the force may be asked for, in legs.
         friction: Coulomb coefficient.
         strength: Largest torques, over those of a strong person of that mass and size [1].
-        responsiveness: Over the stiffness of pelvis and hands [1]: above 1 they follow closer, below 1 calmer.
+        responsiveness: Stiffness of pelvis and hands, relative to the default [1]. Above 1 they follow closer.
     """
 
     com: float = 50.0
