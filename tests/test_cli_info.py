@@ -92,6 +92,15 @@ def test_what_is_no_clip(capsys: pytest.CaptureFixture[str]) -> None:
     assert any("--unit" in w for w in walk["warnings"])
 
 
+@needs_motions
+def test_a_clip_that_is_not_there_is_one_sentence_with_the_near_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(MOTIONS / "gltf" / "Fox.glb"), "--clip", "Wolk"]) != 0
+    told = capsys.readouterr()
+    assert "Did you mean 'Walk'?" in told.err
+    assert len(told.err.strip().splitlines()) == 1
+    assert not told.out
+
+
 def test_heights_are_those_of_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = info(capsys, put(tmp_path, bvh(PERSON)))
     assert found["height_m"] == pytest.approx(0.92 + 0.75, abs=0.01)  # sole to hips, hips to the top of the head

@@ -325,6 +325,15 @@ def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest
     assert "back within" not in told.out
 
 
+def test_a_push_that_moves_nothing_far_is_not_back_within_no_time(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    simulate(walk, tmp_path / "out.bvh", "--push", "chest 2 0 0 @0.3+0.1")
+    told = capsys.readouterr().out
+    assert "back by the time the push ended" in told
+    assert "within 0.0 s" not in told
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -50,6 +50,8 @@ def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
             height=options.height,
         )
     except FileFormatError as error:
+        if options.clip is not None:  # whoever names a clip asks for that clip, not for the skeleton beside it
+            raise
         return _without_motion(path, options, error)
     return describe_motion(motion, path)
 

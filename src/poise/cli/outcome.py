@@ -234,7 +234,10 @@ def _push_line(event: dict[str, Any]) -> str:
     if event["outcome"] == "fallen":
         return f"{what} it fell"
     back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
-    after = f"back within {back:.1f} s" if back is not None else "not back before the end"
+    if back is None:
+        after = "not back before the end"
+    else:
+        after = f"back within {back:.1f} s" if back >= 0.05 else f"back by the time the {event['kind']} ended"
     stepped = "it stepped, " if event["outcome"] == "stepped" else ""
     return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}"
 

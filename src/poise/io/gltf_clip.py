@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from poise.core import rotations
+from poise.core.errors import did_you_mean
 from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
 
@@ -128,7 +129,8 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         return int(wanted)
     several = f"Several of its clips are named {wanted!r} or end so"
     problem = several if same else f"Clip {wanted!r} is not one of its clips"
-    raise document.fault(f"{problem}: {listed}.", "Choose one with --clip INDEX.")
+    meant = "" if same else did_you_mean(str(wanted), [re.split(r"[|/:.]", n)[-1] for n in names])
+    raise document.fault(f"{problem}: {listed}.{meant}", "Choose one with --clip INDEX.")
 
 
 def read_clip(
