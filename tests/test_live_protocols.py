@@ -22,7 +22,8 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.tracking.calibration import standing_pose
-from poise.tracking.live import Filtering, Tracking, run_live
+from poise.tracking.followers import Filtering, Tracking
+from poise.tracking.live import run_live
 from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, parse_address
 from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.vmc import HUMAN, from_unity, osc_bundles, osc_message, read_osc, to_unity

@@ -13,7 +13,8 @@ from poise.cli.outcome import draw
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from poise.tracking.live import Follower, LiveResult
+    from poise.tracking.followers import Follower
+    from poise.tracking.live import LiveResult
 from typing import TYPE_CHECKING
 
 from poise.cli.app import app, output_paths

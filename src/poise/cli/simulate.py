@@ -225,7 +225,7 @@ def simulate(
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
     if live_from is not None:
-        from poise.tracking.live import Filtering
+        from poise.tracking.followers import Filtering
 
         follower = Filtering(options=run_options, terrain=ground, pushes=pushes, mass=mass, preset=preset)
         kept = output is not None or record is not None

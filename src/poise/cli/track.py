@@ -140,7 +140,7 @@ def track(
     )
     shares = shares_of(style)
     if live_from is not None:
-        from poise.tracking.live import Tracking
+        from poise.tracking.followers import Tracking
 
         for name, given in (
             ("--push", push),

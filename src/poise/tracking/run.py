@@ -57,6 +57,65 @@ class TrackResult:
         write_json(path, self.report)
 
 
+@dataclass(frozen=True)
+class RecordedActor:
+    """A motion of an actor, made ready to be followed: calm, off the spot, a pose for every step.
+
+    Attributes:
+        character: The actor's limbs and feet.
+        poses: Its coordinates at every step, shape (S, nq).
+        times: Of the steps [s], shape (S,).
+        begin: The first step that is no rest pose in front of the motion.
+        fps: Of the file [1/s].
+        way: Where it goes [rad].
+        noise, cutoff: How far it trembles [m]; above which frequency that was smoothed away [Hz], None for a calm one.
+        off_the_spot: How fast one that walks on the spot was moved ahead [m/s].
+    """
+
+    character: Character
+    poses: Array = field(repr=False)
+    times: Array = field(repr=False)
+    begin: int
+    fps: float
+    way: float
+    noise: float
+    cutoff: float | None
+    off_the_spot: float
+
+    def since(self, step: int) -> dict[str, Any]:
+        """What `PerformanceTracker` takes of it, where it is followed from this step on."""
+        return {
+            "actor_standing": standing_pose(self.character, self.poses[self.begin :]),
+            "actor_floor": self.character.floor,
+            "actor_rate": self.fps,
+            "recorded": self.poses[step:],
+        }
+
+
+def recorded_actor(actor: Motion, fps: float = RATE, character: Character | None = None) -> RecordedActor:
+    """Make a motion ready to be followed at `fps` steps a second; its character is fitted if not given."""
+    slide = in_place_velocity(actor)
+    actor = off_the_spot(actor)
+    theirs = Character.fit(actor) if character is None else character
+    poses = motion_to_q(theirs, actor)
+    lead = max((g.last + 1 for g in find_glitches(actor) if g.kind == "t-pose"), default=0)
+    lead = min(lead, actor.frame_count - 1)
+    poses[:lead] = poses[lead]
+    calm = calmed(theirs, poses, actor.fps)
+    times = actor.times[0] + np.arange(math.floor(actor.duration * fps + 1e-6) + 1) / fps
+    return RecordedActor(
+        theirs,
+        interpolate_q(theirs, actor.times, calm.q, times),
+        times,
+        int(np.searchsorted(times, actor.times[lead] - 1e-9)),
+        actor.fps,
+        direction_of_travel(actor),
+        calm.noise,
+        calm.cutoff,
+        float(np.linalg.norm(slide)),
+    )
+
+
 def track(
     actor: Motion,
     character: Character,
@@ -113,56 +172,43 @@ def track(
         raise InvalidValue(f"fps is {fps:g}; give 50 to 1000 steps a second.")
     for push in pushes:
         push.body_of(character)
-    slide = in_place_velocity(actor)
-    actor = off_the_spot(actor)
-    theirs = Character.fit(actor) if actor_character is None else actor_character
+    given = recorded_actor(actor, fps, actor_character)
     still = standing_pose(character) if standing is None else standing
     if isinstance(still, Motion):
         still = motion_to_q(character, still)[0]
-    poses = motion_to_q(theirs, actor)
-    lead = max((g.last + 1 for g in find_glitches(actor) if g.kind == "t-pose"), default=0)
-    lead = min(lead, actor.frame_count - 1)
-    poses[:lead] = poses[lead]
-    calm = calmed(theirs, poses, actor.fps)
-    poses = calm.q
-    times = actor.times[0] + np.arange(math.floor(actor.duration * fps + 1e-6) + 1) / fps
-    poses = interpolate_q(theirs, actor.times, poses, times)
-    begin = int(np.searchsorted(times, actor.times[lead] - 1e-9))  # a rest pose in front is no motion
     tracker = PerformanceTracker(
         character,
-        theirs,
+        given.character,
         dt=1.0 / fps,
         roles=roles,
         settings=settings,
         root=root,
         standing=still,
-        actor_standing=standing_pose(theirs, poses[lead:]),
-        actor_floor=theirs.floor,
+        terrain=laid(terrain, given, still, character),
         floor=0.0,
-        actor_rate=actor.fps,
-        terrain=_laid(terrain, actor, theirs, poses, still, character),
-        recorded=poses[begin:],
+        **given.since(given.begin),
     )
     for push in pushes:
         tracker.push(push)
     if style:
         tracker.set_style(style)
     seconds = 0.0
+    times, poses = given.times, given.poses
     out = np.empty((len(times), character.nq))
     seen = _Seen(tracker)
-    for k in range(begin, len(times)):
+    for k in range(given.begin, len(times)):
         began = time.perf_counter()
         out[k] = tracker.step(poses[k])
         seconds += time.perf_counter() - began
         seen.add()
         if progress is not None and k % 10 == 9:
             progress(k + 1, len(poses))
-    out[:begin] = out[begin]
+    out[: given.begin] = out[given.begin]
     at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
     motion = dressed(q_to_motion(character, at, actor.times), drawn)
     report = seen.report(actor, out, seconds)
-    report["actor_noise"] = {"noise_m": calm.noise, "cutoff_hz": calm.cutoff}
-    report["off_the_spot_m_s"] = float(np.linalg.norm(slide))
+    report["actor_noise"] = {"noise_m": given.noise, "cutoff_hz": given.cutoff}
+    report["off_the_spot_m_s"] = given.off_the_spot
     return TrackResult(motion, report, out, times)
 
 
@@ -183,14 +229,20 @@ def dressed(motion: Motion, drawn: Motion | None) -> Motion:
     return replace(motion, source=source)
 
 
-def _laid(
-    terrain: Terrain | None, actor: Motion, theirs: Character, poses: Array, still: Array, character: Character
-) -> Terrain | None:
-    """The ground under where the character begins; it rises the way it will go."""
+def laid(terrain: Terrain | None, actor: RecordedActor, still: Array, character: Character) -> Terrain | None:
+    """The ground under where the character begins; it rises the way it will go. None where it is flat.
+
+    Args:
+        terrain: Not yet placed.
+        actor: Whose way it goes.
+        still: How the character stands, shape (nq,).
+        character: Who stands there.
+    """
     if terrain is None or terrain.is_flat:
         return None
-    there, own = (heading(c, body_poses(c, q[None])[0][0]) for c, q in ((theirs, poses[0]), (character, still)))
-    way = direction_of_travel(actor) - there + own
+    first = ((actor.character, actor.poses[0]), (character, still))
+    there, own = (heading(c, body_poses(c, q[None])[0][0]) for c, q in first)
+    way = actor.way - there + own
     return terrain.placed(origin=(float(still[0]), float(still[1])), heading=way, ground=0.0)
 
 

@@ -122,6 +122,8 @@ class PerformanceTracker:
         targets: Of the last pose; rows are the pelvis, the center of mass, and `rows` of driven limbs.
         is_beginning: Whether it only takes the actor's poses yet, to see how fast the actor is.
         mode: "following", "falling" or "rising".
+        touching, contact_forces: Contact points that touched in the last step, shape (N,), and what pushed them [N],
+            shape (N, 3).
 
     Example:
         >>> tracker = PerformanceTracker(raptor, actor, dt=motion.dt)
@@ -171,6 +173,7 @@ class PerformanceTracker:
         self.q, self.v = self.standing.copy(), np.zeros(self.model.nv)
         self._forces: list[Force] = []
         self.time, self.counts, self.mode, self._poses = 0.0, Counts(), "following", 0
+        self.touching, self.contact_forces = np.zeros(0, dtype=np.int64), np.zeros((0, 3))
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._lean, self._force = np.zeros(2), np.zeros(2)
@@ -202,6 +205,12 @@ class PerformanceTracker:
         """
         force.body_of(self.character)
         self._forces.append(force)
+
+    def set_weights(self, settings: Settings) -> None:
+        """Follow by other weights and stiffnesses from the next step on."""
+        self.settings = settings
+        if self._retargeter is not None:
+            self.lists.set_weights(settings)
 
     def set_style(self, style: Mapping[str, float]) -> None:
         """Let the character hold itself otherwise: shares of its rest poses by name, blended in within half a second.
@@ -494,7 +503,7 @@ class PerformanceTracker:
                 if self.root == "strict":
                     break
         self.counts.fallback_steps += self.root != "soft" and (self.softness > 0.0 or result is None)
-        self._move(result)
+        self._move(step, result)
 
     def _held_pull(self) -> Array:
         """What is asked of the center of mass where the root is held: the actor's way."""
@@ -508,9 +517,11 @@ class PerformanceTracker:
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
         return Step(self.state, contacts, dt=self.dt, external=external)
 
-    def _move(self, result: StepResult | None) -> None:
+    def _move(self, step: Step, result: StepResult | None) -> None:
         """Advance the state by what was solved; without a solution it is carried on, slower."""
+        self.touching, self.contact_forces = step.contacts.points[:0], np.zeros((0, 3))
         if result is not None:
+            self.touching, self.contact_forces = step.contacts.points, result.forces
             self.counts.root_force.append(math.sqrt(float(result.torque[:3] @ result.torque[:3])))
             self.v = self.v + self.dt * result.a
         else:
@@ -638,7 +649,7 @@ class PerformanceTracker:
         high = falling.highness(float(state.com()[2]) - self._level_of(ground), height)
         self._fall = falling.later(self._fall, speed, high, self.dt)
         self.counts.fallen_steps += 1
-        self._move(result)
+        self._move(step, result)
         fast = float(np.linalg.norm(self.targets.velocity[0])) / math.sqrt(self.scale)
         self._still_since = self._still_since + self.dt if fast < STILL else 0.0
         if self._fall.rested > rising.REST and self._still_since > STILL_TIME:
@@ -662,6 +673,7 @@ class PerformanceTracker:
     def _rise_on(self) -> None:
         assert self._rising is not None
         state, pose = self._rising
+        self.touching, self.contact_forces = self.touching[:0], np.zeros((0, 3))
         before = self.q
         self.q = rising.pose(state, pose, self.character, self.dt, self._depth)
         self.v = self.model.difference(before, self.q, self.dt)
