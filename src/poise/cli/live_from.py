@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -80,8 +82,15 @@ def follow(
     seconds: float | None,
     buffer: float | None,
     is_kept: bool,
+    show: Callable[[Callable[..., LiveResult]], LiveResult] | None = None,
 ) -> LiveResult:
-    """Listen, follow, send on, until the time is over or Ctrl-C."""
+    """Listen, follow, send on, until the time is over or Ctrl-C.
+
+    Args:
+        live_from, follower, live_to, seconds, buffer: As the options say.
+        is_kept: Keep the motion.
+        show: Plays a run in a page; it gets the run, which takes what says that it is over.
+    """
     from poise.tracking.live import run_live
     from poise.tracking.protocols import LiveSink, LiveSource
 
@@ -91,7 +100,8 @@ def follow(
         verb = "connecting to" if where.is_tcp else "listening on"
         note(f"{where.protocol.title}: {verb} {where.host}:{where.port}. Ctrl-C ends.")
         try:
-            return run_live(source, follower, sinks=sinks, seconds=seconds, is_kept=is_kept)
+            run = partial(run_live, source, follower, sinks=sinks, seconds=seconds, is_kept=is_kept)
+            return run() if show is None else show(run)
         finally:
             for sink in sinks:
                 sink.close()
@@ -117,7 +127,7 @@ def keep_live(result: LiveResult, output: Path | None, report: Path | None, reco
         note("No motion was written: nobody was heard.")
     if json:
         print_json(result.report)
-    else:
+    elif "source" in result.report:
         for line in stream_lines(result.report):
             note(line)
 

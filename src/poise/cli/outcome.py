@@ -122,11 +122,13 @@ def _keeper() -> Callable[[Any], str]:
     def keep_round(result: Any) -> str:
         import poise.io
         from poise.show import record
+        from poise.show.motion_scene import scene_of_motion
         from poise.show.result_scene import scene_of
+        from poise.tracking.live import LiveResult
 
-        source = result.motion.source
-        path = Path(source.path if source else "motion")
         try:
+            source = result.motion.source
+            path = Path(source.path if source else "motion")
             ending = path.suffix if path.is_file() and path.suffix.lower() in format_of(path).EXTENSIONS else ".bvh"
             number = 1
             while any(Path(f"{path.stem}-live-{number}{e}").exists() for e in (ending, ".html")):
@@ -134,7 +136,8 @@ def _keeper() -> Callable[[Any], str]:
             clip, page = Path(f"{path.stem}-live-{number}{ending}"), Path(f"{path.stem}-live-{number}.html")
             with all_or_none():
                 poise.io.save(result.motion, clip)
-                record(scene_of(result), page)
+                is_tracked = isinstance(result, LiveResult)
+                record(scene_of_motion(result.motion, result.character) if is_tracked else scene_of(result), page)
         except PoiseError as error:
             return f"Not kept: {error}"
         note(f"Kept as {clip} and {page}.")
@@ -143,8 +146,22 @@ def _keeper() -> Callable[[Any], str]:
     return keep_round
 
 
-def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> Any:
-    """Play a source in a page in real time until Ctrl-C; the result of its last round.
+def play_live(
+    source: Source,
+    *,
+    port: int,
+    headless: bool,
+    is_saved: bool,
+    keeps_time: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Any:
+    """Play a source in a page in real time until Ctrl-C or `is_over`; the result of its last round.
+
+    Args:
+        source, keeps_time: See `LiveRun`.
+        port, headless: Of the page.
+        is_saved: Whether the last round will be saved.
+        is_over: Asked after every step.
 
     Raises:
         InvalidValue: if it was stopped before it began.
@@ -154,7 +171,7 @@ def play_live(source: Source, *, port: int, headless: bool, is_saved: bool) -> A
 
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(source, viewer, _keeper()).play()
+        result = LiveRun(source, viewer, _keeper(), keeps_time=keeps_time).play(is_over)
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,11 @@ from poise.cli.outcome import PREPARING, draw, require_kinds, telling_interrupts
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from poise.body.character import Character
+    from poise.core.motion import Motion
+    from poise.terrain import Terrain
+    from poise.tracking.followers import Tracking
+    from poise.tracking.live import LiveResult
     from poise.tracking.run import TrackResult
 
 FAILED = 1
@@ -95,6 +101,16 @@ def track(
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Follow in the browser: drag the character, change its roles, style and tail. Ctrl-C ends.",
+            rich_help_panel=options.LIVE,
+        ),
+    ] = False,
+    port: options.Port = 0,
+    headless: options.Headless = False,
     live_from: LiveFrom = None,
     live_to: LiveTo = None,
     seconds: Seconds = None,
@@ -109,11 +125,13 @@ def track(
     require_live(live_from, live_to, seconds, buffer)
     if (actor is None) == (live_from is None):
         raise InvalidValue("Give a motion of the actor, or a live one: --live-from vmc:39539.")
-    if output is None and record is None and report is None and not live_to:
+    if output is None and record is None and report is None and not live_to and not live:
         raise InvalidValue(
             f"Give a file to write: poise track {actor or '--live-from …'} -c {character} -o out.bvh, or --record, "
-            "--report."
+            "--report; or --live."
         )
+    if not live and (port or headless):
+        raise InvalidValue("--port and --headless belong to --live; leave them out, or add --live.")
     if root not in ROOTS:
         raise InvalidValue(f"--root is {root!r}; give {', '.join(ROOTS)}.")
     for name, number, low, high in (
@@ -148,13 +166,24 @@ def track(
             ("--start", start),
             ("--end", end),
             ("--fps", fps != 120.0),
-            ("--style", style),
         ):
             if given:
                 raise InvalidValue(f"{name} needs a recorded actor; leave it out with --live-from.")
-        follower = Tracking(figure, roles=roles, root=root, settings=settings)
-        kept = output is not None or record is not None
-        heard = follow(live_from, follower, live_to=live_to, seconds=seconds, buffer=buffer, is_kept=kept)
+        follower = Tracking(figure, roles=roles, root=root, settings=settings, style=shares)
+        kept = output is not None or record is not None or live
+
+        def show(run: Callable[..., LiveResult]) -> LiveResult:
+            return _in_page(follower, run, character, port=port, headless=headless, is_live=True)
+
+        heard = follow(
+            live_from,
+            follower,
+            live_to=live_to,
+            seconds=seconds,
+            buffer=buffer,
+            is_kept=kept,
+            show=show if live else None,
+        )
         keep_live(heard, output, report, record, json=json)
         if not heard.report["run"].get("complete", False):
             raise typer.Exit(FAILED)
@@ -163,6 +192,10 @@ def track(
     motion = poise.io.load(actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height)
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
+    if live:
+        _live_of_a_file(motion, figure, character, output, report, record, roles=roles, root=root, settings=settings,
+            style=shares, pushes=pushes, terrain=ground, fps=fps, port=port, headless=headless)  # fmt: skip
+        return
     with telling_interrupts(output, report, record):
         with progress(disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(PREPARING, total=None)
@@ -197,6 +230,49 @@ def track(
             note(line)
     if not result.report["complete"]:
         raise typer.Exit(FAILED)
+
+
+def _live_of_a_file(
+    motion: Motion, figure: Character, character: str, output: Path | None, report: Path | None, record: Path | None, *,
+    terrain: Terrain, fps: float, port: int, headless: bool, **follows: Any,
+) -> None:  # fmt: skip
+    """Follow a recorded actor in a page, again and again; the last round is kept."""
+    from poise.tracking.calibration import standing_pose
+    from poise.tracking.followers import Tracking
+    from poise.tracking.live import play
+    from poise.tracking.run import RATE, laid, recorded_actor
+
+    if fps != RATE:
+        raise InvalidValue(f"--live makes {RATE:g} steps a second; leave --fps out.")
+    actor = recorded_actor(motion)
+    ground = laid(terrain, actor, standing_pose(figure), figure)
+    follower = Tracking(figure, terrain=ground, recorded=actor, **follows)
+
+    def run(is_over: Callable[[], bool]) -> LiveResult:
+        return play(actor, follower, is_over=is_over)
+
+    is_kept = any(path is not None for path in (output, report, record))
+    result = _in_page(follower, run, character, port=port, headless=headless, is_saved=is_kept)
+    keep_live(result, output, report, record, json=False)
+
+
+def _in_page(
+    follower: Tracking, run: Callable[..., LiveResult], character: str, *,
+    port: int, headless: bool, is_live: bool = False, is_saved: bool = False,
+) -> LiveResult:  # fmt: skip
+    """Play a run in a page. A recorded actor begins again at its end, a live one does not."""
+    from poise.cli.outcome import play_live
+    from poise.cli.synthesize import drawn_of
+    from poise.show.live_tracking import LiveTracking
+
+    def played(is_over: Callable[[], bool]) -> LiveResult:
+        return run(is_over=is_over)
+
+    source = LiveTracking(follower, played, drawn=drawn_of(character), title="poise track")
+    return play_live(
+        source, port=port, headless=headless, is_saved=is_saved, keeps_time=is_live,
+        is_over=lambda: is_live and source.is_over,
+    )  # fmt: skip
 
 
 def shares_of(text: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -41,7 +42,7 @@ class Source(Protocol[R]):
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """What the pages can set, with the values it has at first."""
+        """What the pages can set, with the values it has at first; asked again with every new scene."""
         ...
 
     @property
@@ -151,6 +152,9 @@ BEHIND = 0.25
 IDLE = 0.01
 """How long a paused run sleeps between looks at what the pages ask for [s]."""
 
+PICTURE = 0.015
+"""A source that keeps time itself is shown at most so often [s]: what it sends on goes before pictures."""
+
 KEEP = Control("keep", "Keep what happened, and start again", kind="button")
 """The button that ends a round and keeps it as files."""
 
@@ -165,17 +169,25 @@ class LiveRun(Generic[R]):
         source: What runs.
         viewer: Where it is shown.
         keeper: Keeps the result of a round, up to now, when the page's button asks for it; says where, in one line.
+        keeps_time: Whether the source itself waits for the clock, as one does that follows a live actor.
 
     Attributes:
         behind: How late the simulation is [s].
     """
 
-    def __init__(self, source: Source[R], viewer: Viewer, keeper: Callable[[R], str] | None = None) -> None:
-        self._source, self._viewer, self._keeper = source, viewer, keeper
-        self._controls = source.controls if keeper is None else (*source.controls, KEEP)
+    def __init__(
+        self,
+        source: Source[R],
+        viewer: Viewer,
+        keeper: Callable[[R], str] | None = None,
+        *,
+        keeps_time: bool = False,
+    ) -> None:
+        self._source, self._viewer, self._keeper, self._keeps_time = source, viewer, keeper, keeps_time
         self._keeps, self._kept = False, ""
         self._hands: dict[int, Hand] = {}
-        self._values: dict[str, float | bool | str] = {c.name: c.value for c in self._controls if c.kind != "button"}
+        self._values: dict[str, float | bool | str] = {}
+        self._sent = -math.inf
         self._paused, self._steps, self._speed = False, 0, 1.0
         self._again, self._stopped = False, False
         self._anchor = (0.0, 0.0)
@@ -239,15 +251,23 @@ class LiveRun(Generic[R]):
             self._kept = ""
 
     def _show(self) -> None:
-        controls = tuple(replace(c, value=self._values.get(c.name, c.value)) for c in self._controls)
+        own = self._source.controls if self._keeper is None else (*self._source.controls, KEEP)
+        for c in own:
+            if c.kind != "button":
+                self._values.setdefault(c.name, c.value)
+        controls = tuple(replace(c, value=self._values.get(c.name, c.value)) for c in own)
         self._viewer.show(replace(self._source.scene(), controls=controls))
 
     # --- after every step
 
     def _after_step(self) -> None:
         self._obey()
-        self._send()
-        self._keep_time(self._source.time)
+        if not self._keeps_time:
+            self._send()
+            self._keep_time(self._source.time)
+        elif clock.monotonic() - self._sent > PICTURE:
+            self._send()
+            self._sent = clock.monotonic()
 
     def _send(self) -> None:
         held = [h for h in self._hands.values() if h.is_held]
@@ -281,6 +301,7 @@ class LiveRun(Generic[R]):
             except InvalidValue as error:
                 log.warning("Page %d: %s", command.page, error)
                 self._viewer.say(type="refused", why=str(error))
+                self._viewer.say(**self._status())  # the page shows what was refused
         if self._source.is_changed():
             self._show()
             self._send()
@@ -316,8 +337,8 @@ class LiveRun(Generic[R]):
                 self._speed = f["value"]
             else:
                 value = allowed(self._source.controls, f["name"], f["value"])
-                self._values[f["name"]] = value
-                self._values.update(self._source.set(f["name"], value) or {})
+                others = self._source.set(f["name"], value) or {}
+                self._values.update({f["name"]: value, **others})
             self._anchor = (clock.monotonic(), now)
             self._viewer.say(**self._status())
 

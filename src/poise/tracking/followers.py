@@ -118,6 +118,11 @@ class Tracking:
         return () if self.tracker is None else self.tracker.roles
 
     @property
+    def style(self) -> dict[str, float]:
+        """Shares of rest poses by name [1]."""
+        return dict(self._style)
+
+    @property
     def actor(self) -> Character | None:
         """Who is followed."""
         return self._actor
@@ -146,6 +151,8 @@ class Tracking:
             **about,
         )
         self.tracker = tracker
+        if actor is not self._actor:
+            self.pose = None
         self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
         self._counts.append(tracker.counts)
         self._forces = list(self._pushes) if before is None else [f for f in self._forces if is_held(f)]
@@ -188,7 +195,7 @@ class Tracking:
             self.tracker.set_weights(settings)
 
     def set_roles(self, roles: Sequence[Role]) -> None:
-        """Give the limbs other roles; the character goes on from its pose and comes to the new targets in half a second.
+        """Give the limbs other roles; within half a second the character comes from its pose to the new targets.
 
         Raises:
             InvalidValue: if no limb would carry the character; the roles before stay.

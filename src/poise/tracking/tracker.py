@@ -197,6 +197,11 @@ class PerformanceTracker:
         """Whether it fell, once or more often."""
         return self.counts.falls > 0
 
+    @property
+    def facing(self) -> tuple[float, float]:
+        """Where the actor and the character face as they stand [rad]; zero before the first pose."""
+        return (0.0, 0.0) if self._retargeter is None else (self._retargeter.theirs.yaw, self._retargeter.ours.yaw)
+
     def push(self, force: Force) -> None:
         """Let a push or pull act on the character; its start counts from the first pose [s].
 

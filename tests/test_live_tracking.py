@@ -1,0 +1,135 @@
+"""`poise track --live`: a page shows the actor as a ghost, drags the character, and changes roles while it runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+pytest.importorskip("websockets")
+
+import poise
+from poise.body.character import figure
+from poise.body.posing import body_poses
+from poise.show.live import LiveRun
+from poise.show.live_tracking import LiveTracking
+from poise.show.page import has_page
+from poise.show.viewer import Viewer
+from poise.tracking.followers import Tracking
+from poise.tracking.live import LiveResult, play, run_live
+from poise.tracking.protocols import LivePose, LiveSink, LiveSource
+from poise.tracking.run import recorded_actor
+from tests.live_pages import Page
+
+pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
+
+
+@dataclass
+class Running:
+    source: LiveTracking
+    follower: Tracking
+    page: Page
+
+    def words(self, kind: str) -> list[dict]:
+        return [w for w in self.page.words if w["type"] == kind]
+
+
+@pytest.fixture
+def live() -> Iterator[Running]:
+    actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
+    follower, results = Tracking(child, recorded=actor), list[LiveResult | None]()
+    source = LiveTracking(follower, lambda over: play(actor, follower, is_over=over))
+    with Viewer(is_opened=False) as viewer:
+        run = LiveRun(source, viewer)
+        thread = threading.Thread(target=lambda: results.append(run.play()), daemon=True)
+        thread.start()
+        page = Page(viewer, bodies=len(child.bodies))
+        page.until(lambda s: s.time > 0.1)
+        page.bodies += len(actor.character.bodies)  # the ghost is there now
+        yield Running(source, follower, page)
+        run.stop()
+        thread.join(60.0)
+        page.socket.close()
+    assert results
+    assert results[0] is not None
+    assert not results[0].is_complete
+    assert results[0].motion.frame_count > 10
+
+
+def test_the_ghost_stands_beside_and_the_slider_moves_it(live: Running) -> None:
+    count = len(live.follower.character.bodies)
+    seen = live.page.until(lambda s: len(s.positions) > count)
+    apart = float(np.linalg.norm((seen.positions[count] - seen.positions[0])[:2]))
+    assert apart == pytest.approx(1.5 * live.follower.character.leg_length, abs=0.1)
+    live.page.ask(type="set", name="beside", value=3.0)
+    live.page.until(lambda s: np.linalg.norm((s.positions[count] - s.positions[0])[:2]) > 2.8)
+
+
+def test_roles_change_while_it_runs(live: Running) -> None:
+    before = live.page.state()
+    live.page.ask(type="set", name="role left_arm", value="free")
+    after = live.page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free")
+    assert after.time >= before.time  # it went on, and did not begin again
+    own = len(live.follower.character.bodies)
+    jump = live.page.state().positions[:own] - after.positions[:own]
+    assert np.abs(jump).max() < 0.1
+
+
+def test_roles_that_leave_nobody_to_stand_on_are_refused_and_shown_as_they_were(live: Running) -> None:
+    page = live.page
+    page.ask(type="set", name="role left_leg", value="free")
+    page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_leg"] == "free")
+    page.ask(type="set", name="role right_leg", value="free")
+    page.until(lambda s: live.words("refused"))
+    assert "support" in live.words("refused")[0]["why"]
+    page.until(lambda s: live.words("status") and page.words[-1]["type"] == "status")
+    assert page.words[-1]["values"]["role right_leg"] == "stands with right_leg"
+    assert {r.limb: r.kind for r in live.follower.roles}["right_leg"] == "support"
+
+
+def test_a_hand_that_holds_keeps_holding_through_new_roles(live: Running) -> None:
+    page = live.page
+    body = next(k for k, b in enumerate(live.follower.character.bodies) if b.name == "chest")
+    place = page.state().positions[body].astype(float)
+    target = (place + np.array([0.0, 0.5, 0.2])).tolist()
+    page.ask(type="grab", track=0, body=body, point=[0.0, 0.0, 0.0], target=target)
+    page.until(lambda s: live.words("grabbed"))
+    page.ask(type="set", name="role left_arm", value="free")
+    page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free")
+    held = live.follower._forces
+    assert len(held) == 1
+    at = live.follower.time
+    page.until(lambda s: s.time > at + 0.7 or s.time < at)
+    assert held[0].history  # type: ignore[attr-defined]
+    page.ask(type="release")
+    page.until(lambda s: live.words("released"))
+
+
+def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
+    walk, child = poise.load(poise.sample_path("walk")), figure("child")
+    follower = Tracking(child)
+    with LiveSource("poise:0") as wire, Viewer(is_opened=False) as viewer:
+        source = LiveTracking(follower, lambda over: partial(run_live, wire, follower)(is_over=over))
+        run = LiveRun(source, viewer, keeps_time=True)
+        thread = threading.Thread(target=lambda: run.play(lambda: source.is_over), daemon=True)
+        thread.start()
+        page = Page(viewer, bodies=len(child.bodies))
+        still = page.state()  # nobody yet: it stands, and the page has it
+        assert follower.actor is None
+        assert np.allclose(still.positions, body_poses(child, follower.q[None])[0][0], atol=1e-5)
+        sink = LiveSink(f"poise:127.0.0.1:{wire.receiver.port}")  # type: ignore[union-attr]
+        for k in range(walk.frame_count):
+            sink.send(LivePose(walk.skeleton, walk.translations[k], walk.rotations[k], k * walk.dt, k, "walk"))
+            time.sleep(walk.dt)
+        page.until(lambda s: s.time > 0.3)
+        assert page.scenes == 2  # the second has the ghost
+        run.stop()
+        thread.join(60.0)
+        sink.close()
+        page.socket.close()
+    assert not thread.is_alive()
