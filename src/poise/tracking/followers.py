@@ -136,7 +136,7 @@ class Tracking:
             standing[:2] = before.q[:2]
         recorded = self._recorded
         if recorded is None:
-            about = {"actor_standing": like_standing(actor, self.character, roles)}
+            about: dict[str, Any] = {"actor_standing": like_standing(actor, self.character, roles)}
         else:
             about = recorded.since(recorded.begin + self._steps)
         tracker = PerformanceTracker(
