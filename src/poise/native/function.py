@@ -49,10 +49,13 @@ STRUCTURES = {name: _structure(name) for name in BLOCKS}
 NUMBERS = {name: frozenset(f.name for f in fields if is_number(f)) for name, fields in BLOCKS.items()}
 
 
+_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
+
+
 def address_of(array: Any) -> int:
     """Where an array in C order begins; four times as fast as NumPy's own."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))
+        return _addressof(_from_buffer(array))
     except (TypeError, ValueError):  # read-only, or empty
         return array.ctypes.data
 

@@ -220,10 +220,10 @@ class Model:
 
 def _outside(indices: Index, count: int) -> int | None:
     """The first of some indices that is not one of 0 … count − 1, or None."""
-    every = np.asarray(indices)
-    if not every.size or (every.min() >= 0 and every.max() < count):
+    every = np.asarray(indices).ravel().tolist()  # faster than NumPy's own for a few, and there are few
+    if not every or (min(every) >= 0 and max(every) < count):
         return None
-    return next(int(i) for i in every.ravel() if not 0 <= i < count)
+    return next(int(i) for i in every if not 0 <= i < count)
 
 
 def _functions() -> dict[str, int]:
