@@ -428,7 +428,7 @@ def _made(
 
 def _numbers(value: Array | float | RelativeWeight, count: int, term: Objective | Constraint) -> tuple[Array, int, bool]:
     """One number a row, their address, and whether they hold as long as the term does."""
-    if isinstance(value, (int, float)):
+    if isinstance(value, int | float):
         return *_constant(float(value), count), True
     array = np.ascontiguousarray(as_rows(value, count, term), dtype=np.float64)
     return array, address_of(array) if count else 0, array is value
