@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
+from poise.native.function import address_of
 from poise.step.quantities import ContactCoefficients, Quantity
 from poise.step.step import Rows, Step
 
@@ -123,6 +125,8 @@ def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> A
     """
     if type(value) is np.ndarray and value.shape == (count,):
         return value
+    if isinstance(value, int | float):
+        return constant(float(value), count)[0]
     out = np.empty(count)
     if isinstance(value, RelativeWeight):
         raise InvalidValue(f"{term.name}: a RelativeWeight is for contact coefficients; give numbers.")
@@ -133,6 +137,15 @@ def as_rows(value: Array | float | RelativeWeight, count: int, term: Named) -> A
             f"{term.name}: weight or target has shape {np.shape(value)}; {(count,)} is needed, or one number."
         ) from None
     return out
+
+
+@lru_cache(maxsize=256)
+def constant(value: float, count: int) -> tuple[Array, int]:
+    """One number so many times, read-only, and its address: lists made anew in each step have the same weights."""
+    array = np.full(count, value)
+    address = address_of(array)
+    array.flags.writeable = False
+    return array, address
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,12 +21,14 @@ from poise.step.problem import (
     AtLeast,
     Constraint,
     Equal,
+    Named,
     Objective,
     RelativeWeight,
     Within,
     as_rows,
     coefficient_target,
     coefficient_terms,
+    constant,
 )
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -118,29 +119,20 @@ class Table:
         known, rows = self.terms, self.rows
         fresh: dict[int, Row | None] = {}
         is_alike = len(known) == len(terms)
-        if is_alike:
-            for k, term in enumerate(terms):
-                before, old = rows[k], known[k]
-                if term is old and (before is None or before.is_fixed):
-                    continue
-                row = fresh[k] = _row(step, term)
-                if not _is_alike(old, before, term, row):
-                    is_alike = False
-                    break
+        for k, term in enumerate(terms if is_alike else ()):
+            if term is not known[k] or ((row := rows[k]) is not None and not row.is_fixed):
+                fresh[k] = _row(step, term)
+                is_alike = is_alike and _is_alike(known[k], rows[k], term, fresh[k])
         if not is_alike:
             fresh = {k: _row(step, term) for k, term in enumerate(terms)}
             self.rows = rows = list(fresh.values())
             self._assign(s, terms)
-        slots = self.slots
-        is_written = True
         for k, row in fresh.items():
             rows[k] = row
-            if row is not None and slots[k] >= 0:
-                _ENTRY.pack_into(s.table, slots[k] * _ENTRY.size, *row[:7])
-            else:
-                is_written = False
+            if row is not None and (slot := self.slots[k]) >= 0:
+                _ENTRY.pack_into(s.table, slot * _ENTRY.size, *row[:7])
         self.terms = terms
-        if is_alike and is_written:
+        if is_alike and all([self.slots[k] >= 0 for k in fresh]):
             return
         left = [term for term, slot in zip(terms, self.slots, strict=True) if slot < 0]
         self.on_coefficients = [t for t in left if isinstance(t, Objective) and t.quantity.is_on_coefficients]
@@ -416,30 +408,19 @@ def _made(
     """The row of a term from its numbers."""
     targets, target_at, is_own_target = _numbers(target, count, term)
     weights, weight_at, is_own_weight = _numbers(weight, count, term)
-    own_rows = np.ascontiguousarray(rows, dtype=np.float64)
-    own_points = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
-    return Row(
-        kind, first, count, target_at, weight_at,
-        address_of(own_points) if own_points.size else 0, address_of(own_rows) if own_rows.size else 0,
-        (targets, weights, own_rows, own_points),
-        is_own_target and is_own_weight and own_rows is rows and own_points is points,
-    )  # fmt: skip
+    along = np.ascontiguousarray(rows, dtype=np.float64)
+    places = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
+    is_fixed = is_own_target and is_own_weight and along is rows and places is points
+    rows_at, points_at = [address_of(x) if x.size else 0 for x in (along, places)]
+    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, along, places), is_fixed)
 
 
-def _numbers(value: Array | float | RelativeWeight, count: int, term: Objective | Constraint) -> tuple[Array, int, bool]:
+def _numbers(value: Array | float | RelativeWeight, count: int, term: Named) -> tuple[Array, int, bool]:
     """One number a row, their address, and whether they hold as long as the term does."""
     if isinstance(value, int | float):
-        return *_constant(float(value), count), True
+        return *constant(float(value), count), True
     array = np.ascontiguousarray(as_rows(value, count, term), dtype=np.float64)
     return array, address_of(array) if count else 0, array is value
-
-
-@lru_cache(maxsize=256)
-def _constant(value: float, count: int) -> tuple[Array, int]:
-    """One number so many times, and its address. Lists that are made anew in each step have the same weights."""
-    array = np.full(count, value)
-    array.flags.writeable = False
-    return array, address_of(array) if count else 0
 
 
 def _of_points(
