@@ -408,11 +408,11 @@ def _made(
     """The row of a term from its numbers."""
     targets, target_at, is_own_target = _numbers(target, count, term)
     weights, weight_at, is_own_weight = _numbers(weight, count, term)
-    along = np.ascontiguousarray(rows, dtype=np.float64)
+    axes = np.ascontiguousarray(rows, dtype=np.float64)
     places = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
-    is_fixed = is_own_target and is_own_weight and along is rows and places is points
-    rows_at, points_at = [address_of(x) if x.size else 0 for x in (along, places)]
-    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, along, places), is_fixed)
+    is_fixed = is_own_target and is_own_weight and axes is rows and places is points
+    rows_at, points_at = [address_of(x) if x.size else 0 for x in (axes, places)]
+    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, axes, places), is_fixed)
 
 
 def _numbers(value: Array | float | RelativeWeight, count: int, term: Named) -> tuple[Array, int, bool]:
