@@ -409,7 +409,7 @@ def _made(
     targets, target_at, is_own_target = _numbers(target, count, term)
     weights, weight_at, is_own_weight = _numbers(weight, count, term)
     axes = np.ascontiguousarray(rows, dtype=np.float64)
-    places = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
+    places: Any = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
     is_fixed = is_own_target and is_own_weight and axes is rows and places is points
     rows_at, points_at = [address_of(x) if x.size else 0 for x in (axes, places)]
     return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, axes, places), is_fixed)
