@@ -284,3 +284,14 @@ def test_a_skeleton_without_a_clip_is_a_character(tmp_path: Path) -> None:
     path = tmp_path / "bones.bvh"
     path.write_text(bones, encoding="utf-8")
     assert figure_of(str(path)).leg_length == pytest.approx(poise.Character.fit(poise.load_skeleton(path)).leg_length)
+
+
+def test_a_doubtful_size_is_told_with_where_to_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    giant = tmp_path / "giant.glb"
+    poise.save(poise.load(poise.sample_path("walk"), height=9.0), giant)
+    figure_of(str(giant))
+    told = capsys.readouterr().err
+    assert "9 m tall" in told
+    assert f"poise character {giant} -o figure.toml" in told.replace("\n", " ")
+    figure_of(str(poise.sample_path("walk")))
+    assert "warning" not in capsys.readouterr().err

@@ -401,3 +401,21 @@ def test_arms_of_one_skin_are_a_pair_though_one_holds_something() -> None:
     motion = figure(rows, [*MOVES[:8], "n1", "n3"], skin=skin, ends=[("", "n2", (0.0, 0.1, 0.0))])
     found = limbs(fit(motion))
     assert {found["left_arm"][0], found["right_arm"][0]} == {"n1", "n3"}
+
+
+@pytest.mark.parametrize("skin", [9.0, 0.0])
+def test_a_short_first_bone_with_skin_is_of_the_leg_with_and_without_a_clip(skin: float) -> None:
+    legs = both(
+        ("link.*", "hips", (0.0, 0.1, -0.05)),
+        ("thigh.*", "link.*", (0.0, 0.05, -0.12)),
+        ("shin.*", "thigh.*", (0.05, 0.0, -0.4)),
+        ("foot.*", "shin.*", (-0.05, 0.0, -0.4)),
+    )
+    rows = [*TRUNK, *ARMS, *legs]
+    moves = ["thigh.L", "shin.L", "thigh.R", *(("link.L", "link.R") if skin else ())]
+    painted = [skin if name.startswith("link") else 9.0 for name, _, _ in rows]
+    motion = figure(rows, moves, skin=painted, ends=both(("", "foot.*", (0.15, 0.0, -0.05))))
+    first = "link.L" if skin else "thigh.L"
+    moving, bare = fit(motion), fit(motion.skeleton)
+    assert limbs(moving)["left_leg"][0] == limbs(bare)["left_leg"][0] == first
+    assert bare.mass == pytest.approx(moving.mass)

@@ -326,6 +326,22 @@ def test_a_treadmill_is_seen() -> None:
     assert not phases.is_in_place(jumps())
 
 
+def test_a_treadmill_is_seen_though_trunk_and_feet_hang_on_an_armature_at_the_floor() -> None:
+    offsets = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.9], [0.0, 0.1, 0.05], [0.0, -0.1, 0.05]])
+    names, unturned = ("Root", "Body", "Foot.L", "Foot.R"), np.tile([1.0, 0.0, 0.0, 0.0], (60, 4, 1))
+    skin = np.array([0.0, 9.0, 5.0, 5.0])
+    skeleton = Skeleton(names, np.array([-1, 0, 0, 0]), offsets, unturned[0], skin=skin)
+    times = np.arange(60) / 30.0
+    translations = np.tile(offsets, (60, 1, 1))
+    for foot, phase in ((2, 0.0), (3, 0.5)):
+        share = (times + phase) % 1.0
+        translations[:, foot, 0] = np.where(share < 0.5, 0.25 - share, share - 0.75)
+        translations[:, foot, 2] += np.where(share < 0.5, 0.0, 0.1 * np.sin(2.0 * np.pi * (share - 0.5)))
+    motion = Motion(skeleton, times, translations, unturned)
+    assert phases.in_place_velocity(motion) == pytest.approx([-1.0, 0.0, 0.0], abs=1e-6)
+    assert phases.in_place_velocity(replace(motion, skeleton=replace(skeleton, skin=None))) == pytest.approx(0.0)
+
+
 # loops
 
 

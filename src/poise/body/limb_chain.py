@@ -107,7 +107,7 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> 
         if kind == "leg" and (_is_hip_link(tree, path, mirror, k) or _has_no_flesh(tree, path, mirror, k)):
             continue
         # before a person's thigh lie only short links; a robot or a bird may have a short first bone
-        turns = any(tree.turns(side[k]) for side in (path, mirror) if k < len(side))
+        turns = any(_is_own_bone(tree, side[k]) for side in (path, mirror) if k < len(side))
         is_link = not turns or len(path) - k > 4
         if bones[k] < 0.45 * longest and kind == "leg" and is_link:
             continue
@@ -136,6 +136,13 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> 
                 continue  # a second joint of the shoulder
         return k
     return 0
+
+
+def _is_own_bone(tree: JointTree, joint: int) -> bool:
+    """Whether a joint turns in the clip; at rest, whether it moves skin of its own."""
+    if tree.poses.is_bare and tree.skin is not None:
+        return bool(tree.skin[joint] > 0.0)
+    return tree.turns(joint)
 
 
 def _bones(tree: JointTree, path: list[int]) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -323,11 +324,25 @@ def figure_of(which: str) -> Character:
     from poise.body import fit
 
     try:
-        return fit(_loaded(path, clip))
+        motion = _loaded(path, clip)
+        _note_doubts_of_size(motion, which)
+        return fit(motion)
     except FileFormatError as refusal:
         if SKELETON_ALONE[0] not in refusal.cure:
             raise
         return fit(poise.io.load_skeleton(path))
+
+
+def _note_doubts_of_size(motion: Motion, which: str) -> None:
+    """What the reader doubts of a figure's size, and where it can be said: --unit and --height belong to a file."""
+    for sentence in motion.source.warnings if motion.source else ():
+        if "--unit" in sentence:
+            path, clip = _file_and_clip(which)
+            chosen = "" if clip is None else f" --clip {shlex.quote(clip)}"
+            note(
+                f"warning: {sentence} These are options of `poise character {shlex.quote(str(path))}{chosen} "
+                "-o figure.toml`; give that file with --character."
+            )
 
 
 def drawn_of(which: str) -> Motion | None:

@@ -10,6 +10,9 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 
+AT_REST = 1e-3
+"""A joint that moves less than this share of the skeleton's extent stays where it is [1]."""
+
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     """World positions of all joints and end sites that belong to the body.
@@ -37,6 +40,19 @@ def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
         positions = np.concatenate([positions, np.stack([motion.end_positions(s) for s in sites], axis=1)], axis=1)
     positions.flags.writeable = False
     return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
+
+
+def is_armature(motion: Motion, joint: int) -> bool:
+    """Whether a joint only bears trunk and feet: it moves no skin, hangs on none that does, and stays where it is.
+
+    It marks the floor and is no part of what stands there.
+    """
+    skeleton = motion.skeleton
+    if skeleton.skin is None or np.any(skeleton.skin[[joint, *skeleton.ancestors(joint)]] > 0.0):
+        return False
+    way = np.ptp(motion.world[0][:, joint], axis=0)
+    body = np.ptp(skeleton.rest[0], axis=0)
+    return len(skeleton.children[joint]) > 1 and bool(np.max(way) < AT_REST * np.max(body))
 
 
 def _controls(skeleton: Skeleton) -> frozenset[int]:

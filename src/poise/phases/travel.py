@@ -15,7 +15,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, leg_length, pelvis, velocities
+from poise.phases.points import body_points, is_armature, leg_length, pelvis, velocities
 
 TRAVEL = 0.5
 """A motion goes somewhere if it gets this many leg lengths away from its start [1]."""
@@ -90,7 +90,8 @@ def _in_place_velocity(motion: Motion) -> Array:
     if motion.frame_count < 8:
         return still
     leg = leg_length(motion.skeleton)
-    positions, _ = body_points(motion)
+    positions, joints = body_points(motion)
+    positions = positions[:, [not is_armature(motion, j) for j in joints.tolist()]]
     velocity = velocities(positions, motion.times)
     good = np.flatnonzero(~glitch_frames(motion))
     if len(good) < 8:
