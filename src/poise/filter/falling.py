@@ -20,7 +20,7 @@ from poise.physics import Model, State
 
 TENSE = 8.0
 """Frequency of the pose servo of a figure that has just lost its balance; one that lies has none [1/s]."""
-BRAKE = 5.0
+BRAKE = 8.0
 """How fast joints slow down by themselves [1/s]."""
 TONE = 0.2
 """Factor on the weight of the pose while the figure falls."""
