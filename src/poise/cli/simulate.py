@@ -225,6 +225,8 @@ def simulate(
     pushes = _pushes(push, pull)
     ground = _terrain(terrain, seed)
     if live_from is not None:
+        if live:
+            raise InvalidValue("--live shows a clip; a live actor has a page in `poise track --live-from … --live`.")
         from poise.tracking.followers import Filtering
 
         follower = Filtering(options=run_options, terrain=ground, pushes=pushes, mass=mass, preset=preset)

@@ -66,13 +66,20 @@ def distance_inside(points: Array, place: Array) -> float:
 
 def nearest_inside(points: Array, place: Array) -> Array:
     """The place (2,) of the hull of points (K, 2), K ≥ 1, that is nearest to a place; of their line without a hull."""
-    chain = hull(points)
-    if len(chain) == 1:
-        return np.array(chain[0])
-    if len(chain) > 2 and distance_inside(points, place) >= 0.0:
+    corners = hull(points)
+    if len(corners) == 1:
+        return np.array(corners[0])
+    x, y = here = (float(place[0]), float(place[1]))
+    sides = list(zip(corners, [*corners[1:], corners[0]], strict=True))
+    if len(corners) > 2 and not any(_turn(a, b, here) < 0.0 for a, b in sides):
         return place
-    corners = np.array(chain)
-    ways = np.roll(corners, -1, axis=0) - corners
-    shares = np.clip(((place - corners) * ways).sum(axis=1) / (ways * ways).sum(axis=1), 0.0, 1.0)
-    feet = corners + shares[:, None] * ways
-    return feet[int(((feet - place) ** 2).sum(axis=1).argmin())]
+    nearest, least = corners[0], np.inf
+    for a, b in sides:
+        along = (b[0] - a[0], b[1] - a[1])
+        share = ((x - a[0]) * along[0] + (y - a[1]) * along[1]) / (along[0] * along[0] + along[1] * along[1])
+        share = min(max(share, 0.0), 1.0)
+        foot = (a[0] + share * along[0], a[1] + share * along[1])
+        distance = (foot[0] - x) ** 2 + (foot[1] - y) ** 2
+        if distance < least:
+            nearest, least = foot, distance
+    return np.array(nearest)
