@@ -117,29 +117,36 @@ def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | No
     """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3).
 
     Each contact is scaled by one number, which keeps its cone round; the step of the splitting follows the two
-    residuals.
+    residuals. Contacts without friction, such as joint limits, take one row instead of three.
     """
     K = len(friction)
     largest = np.full(K, np.inf) if largest is None else largest
-    blocks = np.einsum("kikj->kij", A.reshape(K, 3, K, 3))
-    scale = 1.0 / np.sqrt(np.maximum(np.einsum("kii->k", blocks) / 3.0, 1e-9))
-    each = np.repeat(scale, 3)
+    order = np.argsort(friction <= 0.0, kind="stable")  # those without friction last
+    cones = int((friction > 0.0).sum())
+    sizes = np.where(np.arange(K) < cones, 3, 1)
+    rows = np.concatenate([(3 * order[:cones, None] + np.arange(3)).ravel(), 3 * order[cones:]])
+    A, g, friction, largest = A[np.ix_(rows, rows)], g[rows], friction[order], largest[order]
+    mean = np.add.reduceat(A.diagonal(), np.cumsum(sizes) - sizes) / sizes
+    scale = 1.0 / np.sqrt(np.maximum(mean, 1e-9))
+    each = np.repeat(scale, sizes)
     scaled, right = A * np.outer(each, each), g * each
     rho, turns, changes = 0.1, 0, 0
-    z = start.ravel() / each
-    y, room, left = -(scaled @ z + right), np.empty(6 * K), np.empty(2)
-    inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
+    z = start.ravel()[rows] / each
+    y, room, left = -(scaled @ z + right), np.empty(2 * len(rows)), np.empty(2)
+    inverse = np.linalg.inv(scaled + rho * np.eye(len(rows)))
     while turns < TURNS:
         turns += split_cones(
-            inverse, right, friction, largest / scale, scale, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left
+            inverse, right, friction, largest / scale, scale, cones, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left
         )
         if left.max() < TOLERANCE:
             break
         better = float(np.sqrt(left[0] / max(left[1], 1e-14)))
         if changes < 12 and not 1.0 / 3.0 < better < 3.0:
             rho, changes = min(max(rho * better, 1e-5), 1e4), changes + 1
-            inverse = np.linalg.inv(scaled + rho * np.eye(3 * K))
-    return (z * each).reshape(-1, 3)
+            inverse = np.linalg.inv(scaled + rho * np.eye(len(rows)))
+    out = np.zeros(3 * K)
+    out[rows] = z * each
+    return out.reshape(-1, 3)
 
 
 @compiled(
@@ -194,23 +201,30 @@ def sweep_contacts(
 
 @compiled(
     "const real inverse[n][n], const real g[n], const real friction[k], const real largest[k], const real scale[k],"
-    "real rho, word most,"
+    "word cones, real rho, word most,"
     "real tolerance, real y[n], real z[n], real room[m], real left[2]",
     returns="word",
 )
-def split_cones(inverse, g, friction, largest, scale, rho, most, tolerance, y, z, room, left):
+def split_cones(inverse, g, friction, largest, scale, cones, rho, most, tolerance, y, z, room, left):
     """Turns of the splitting with one step ρ; returns how many. z are impulses, −y velocities, both scaled.
+
+    The first contacts, so many, have three rows each; the others, without friction, have one.
 
     x = (A + ρ)⁻¹ (ρ z + y − g − s), z the point of the cones nearest to x − y / ρ, y less ρ (x − z); s is μ |u_t|.
     """
     del room
+    end = 3 * cones
+    each = np.concatenate([np.repeat(scale[:cones], 3), scale[cones:]])
     for turn in range(most):
         right = rho * z + y - g
-        right[::3] -= friction * np.hypot(y[1::3], y[2::3])
+        right[:end:3] -= friction[:cones] * np.hypot(y[1:end:3], y[2:end:3])
         x = inverse @ right
-        following = project((x - y / rho).reshape(-1, 3), friction, largest).ravel()
+        near = x - y / rho
+        following = np.concatenate([
+            project(near[:end].reshape(-1, 3), friction[:cones], largest[:cones]).ravel(),
+            np.clip(near[end:], 0.0, largest[cones:]),
+        ])  # fmt: skip
         gap = x - following
-        each = np.repeat(scale, 3)
         left[:] = np.max(np.abs(gap) / each), np.max(rho * np.abs(following - z) / each)
         z[:] = following
         y -= rho * gap

@@ -60,18 +60,18 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
 }
 
 API word split_cones(word n, word k, word m, const real *inverse, const real *g, const real *friction,
-                     const real *largest, const real *scale, real rho, word most, real tolerance, real *y, real *z, real *room,
-                     real *left) {
+                     const real *largest, const real *scale, word cones, real rho, word most, real tolerance, real *y, real *z,
+                     real *room, real *left) {
     (void)m;
     real *x = room, *right = room + n;
     left[0] = left[1] = HUGE_VAL;
     for (word turn = 0; turn < most; turn++) {
         for (word j = 0; j < n; j++) right[j] = rho * z[j] + y[j] - g[j];
-        for (word i = 0; i < k; i++)
+        for (word i = 0; i < cones; i++)
             right[3 * i] -= friction[i] * sqrt(y[3 * i + 1] * y[3 * i + 1] + y[3 * i + 2] * y[3 * i + 2]);
         for (word j = 0; j < n; j++) x[j] = dot(inverse + j * n, right, n);
         left[0] = left[1] = 0;
-        for (word i = 0; i < k; i++) {
+        for (word i = 0; i < cones; i++) {
             real a = x[3 * i] - y[3 * i] / rho, b = x[3 * i + 1] - y[3 * i + 1] / rho;
             real c = x[3 * i + 2] - y[3 * i + 2] / rho, size = sqrt(b * b + c * c), mu = friction[i];
             real next[3] = {a, b, c};
@@ -98,6 +98,14 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
                 z[j] = next[r];
                 y[j] -= rho * gap;
             }
+        }
+        for (word i = cones; i < k; i++) { /* without friction: one row */
+            word j = 2 * cones + i;
+            real next = smaller(largest[i], larger(0, x[j] - y[j] / rho)), gap = x[j] - next;
+            left[0] = larger(left[0], fabs(gap) / scale[i]);
+            left[1] = larger(left[1], rho * fabs(next - z[j]) / scale[i]);
+            z[j] = next;
+            y[j] -= rho * gap;
         }
         if (left[0] < tolerance && left[1] < tolerance) return turn + 1;
     }
