@@ -341,5 +341,7 @@ def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> Non
         for width in (400, 1200):
             with opened(browser, written, size=(width, 800), is_ready=False) as shown:
                 assert shown.evaluate("document.documentElement.scrollWidth") <= width
+                room = "Math.min(...[...document.querySelectorAll('ol.cures')].map(e => e.clientWidth)) / innerWidth"
+                assert shown.evaluate(room) > 0.4  # cures are read in lines, not in columns of a few letters
                 fits = "[...document.querySelectorAll('.pairs')].every(e => e.scrollWidth <= e.clientWidth)"
                 assert shown.evaluate(fits)
