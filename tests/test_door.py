@@ -21,6 +21,7 @@ from poise.core.errors import InvalidValue
 from poise.physics import State, model_of, trajectory
 from poise.step import AtLeast, Contacts, Equal, Objective, Step, Within, solve_step
 from poise.step import quantities as y
+from poise.step.problem import as_rows
 from tests.filter_runs import walk
 
 DT = 1.0 / 120.0
@@ -131,6 +132,19 @@ def test_a_wrong_value_is_refused_where_it_is_given(case: str) -> None:
     make, words = WRONG[case]
     with pytest.raises(InvalidValue, match=words):
         make()
+
+
+def test_a_number_so_large_that_its_square_is_not_finite_is_taken() -> None:
+    offset = np.array([1e200, -1e200, 0.0])
+    assert y.PlaceAcceleration(1, offset).offset is offset
+    with pytest.raises(InvalidValue, match="finite"):
+        y.PlaceAcceleration(1, np.array([1e200, -np.inf, 0.0]))
+
+
+def test_nobody_can_change_the_weight_that_lists_share() -> None:
+    term = Objective(y.RootWrench(), 0.0, 2.0)
+    with pytest.raises(ValueError, match="read-only"):
+        as_rows(term.weight, 6, term)[0] = 3.0
 
 
 @pytest.mark.parametrize(

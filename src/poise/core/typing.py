@@ -32,15 +32,9 @@ def checked(value: Any, shape: tuple[int | None, ...], whose: str) -> Array:
         out.ndim != len(shape) or any([own not in (None, seen) for own, seen in zip(shape, out.shape, strict=True)])
     ):
         raise InvalidValue(f"{whose} has shape {out.shape}; give numbers of shape {_words(shape)}.")
-    if not are_finite(out):
+    if not math.isfinite(np.add.reduce(out, axis=None)):  # faster than `out.sum()`
         raise InvalidValue(f"{whose} is {value}; give finite numbers.")
     return out
-
-
-def are_finite(array: Array) -> bool:
-    """Whether all numbers are finite; four times as fast as `np.isfinite(array).all()` for a few of them."""
-    flat = array.ravel()
-    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(array).all())  # squares of large numbers are not
 
 
 def _words(shape: tuple[int | None, ...]) -> str:

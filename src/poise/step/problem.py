@@ -365,9 +365,12 @@ def coefficient_terms(step: Step, objectives: Sequence[Objective]) -> tuple[Arra
     for k, objective in enumerate(objectives):
         own = objective.weight.value(step) if isinstance(objective.weight, RelativeWeight) else objective.weight
         more, own_target = as_rows(own, n, objective), coefficient_target(step, objective)
+        if not k:
+            weight, target = more, own_target
+            continue
         mean = weight * target + more * own_target
         weight = weight + more
-        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0) if k else own_target
+        target = np.divide(mean, weight, out=np.zeros(n), where=weight != 0.0)
     return weight, target
 
 
