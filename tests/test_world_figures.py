@@ -260,3 +260,19 @@ def test_names_and_drivers_that_make_no_sense_are_refused(person: poise.Characte
         World(figures={"doll": Ragdoll()}).step()
     with pytest.raises(InvalidValue, match="positive time"):
         World(dt=0.0)
+
+
+def test_what_a_figure_did_is_a_motion(person: poise.Character, walk: Motion, tmp_path: Path) -> None:
+    world = World(figures={"ada": Clip(walk, person, place=(1.0, 2.0), heading=0.5), "eve": Goals("balance")})
+    for k in range(12):
+        if k == 6:
+            world.drive("ada", Ragdoll())
+        world.step()
+    for figure in world.figures:
+        poise.save(world.motion(figure.name), tmp_path / "one.bvh")
+        read = poise.motion_to_q(figure.character, poise.load(tmp_path / "one.bvh"))
+        assert len(read) == 13
+        assert np.abs(read[:, :3] - np.array(figure.poses)[:, :3]).max() < 1e-4
+    assert abs(world.motion("ada").dt - world.dt) < 1e-9
+    with pytest.raises(UnknownName, match="ada, eve"):
+        world.motion("eva")

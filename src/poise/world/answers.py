@@ -186,30 +186,31 @@ def yielding(lists: Lists, touched: Index, *, mass: float, largest: float) -> Li
 
 
 def agree(
-    bodies: Bodies, figures: Sequence[Figure], lists: list[Lists | None], touches: Touches, answers: Array,
+    bodies: Bodies, figures: Sequence[Figure], lists: Sequence[Lists | None], touches: Touches, answers: Array,
     start: Array, free: Array, wanted: Array, largest: Array, *, dt: float, mass: float, close: float,
-) -> tuple[Impulses, float, list[Array]]:  # fmt: skip
+) -> tuple[Impulses, float, list[Array], list[Lists | None]]:  # fmt: skip
     """Impulses that suit all bodies and figures.
 
     Args:
         bodies: Where they are now.
         figures: Those among them.
-        lists: What each figure wants, None for one that is moved without a step; where bodies touch a figure that plays
-            a clip its lists are changed in place to those that give way.
+        lists: What each figure wants, None for one that is moved without a step.
         touches, answers, start, free, wanted, largest: As for `solve_contacts`; those of figures are filled in.
         dt: Length of the step [s].
         mass: To which contacts are soft [kg].
         close: So well the figures' own answers are to agree with what was expected of them [m/s].
 
     Returns:
-        The impulses, how far the figures' own answers are from what was expected of them [m/s], and the generalized
-        force on each figure, shapes (nv,).
+        The impulses, how far the figures' own answers are from what was expected of them [m/s], the generalized force
+        on each figure, shapes (nv,), and the lists as they are to be solved: those of a figure that plays a clip give
+        way where bodies touch it.
     """
     forces = [np.zeros(figure.character.nv) for figure in figures]
     on = np.where(
         bodies.is_figure.take(touches.trees) & (touches.trees >= 0), touches.trees, -1
     )  # their trees come first
     touched: list[Touched] = []
+    answered = list(lists)
     for k, own in enumerate(lists):
         contacts, side = np.nonzero(on == k)
         if own is None or not len(contacts):
@@ -218,7 +219,7 @@ def agree(
         if not is_plain:
             parts = np.unique(touches.bodies[contacts, side]) - bodies.figure_body[k] + 1
             character = figures[k].character
-            own = lists[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
+            own = answered[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
         jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
         touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
     along = [start[one.contacts].ravel() / dt for one in touched]
@@ -247,4 +248,4 @@ def agree(
             break
     for one in touched:
         forces[one.figure] = one.jacobian.T @ found.p[one.contacts].ravel() / dt
-    return found, wrong, forces
+    return found, wrong, forces, answered

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character
+from poise.body.posing import q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
+from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Companion, Force, Push, Thing
@@ -239,9 +241,7 @@ class World:
         """
         if not self.track:
             self._begin([], None)
-        lists = self._ask_all()
-        forces = self._meet(lists)
-        self._finish(lists, forces)
+        self._finish(*self._meet(self._ask_all()))
 
     @property
     def felt(self) -> Sequence[Force]:
@@ -256,9 +256,7 @@ class World:
         Returns:
             The lists as they are to be solved, and the generalized force of all that touches the figure, shape (nv,).
         """
-        lists: list[Lists | None] = [Lists(step, objectives, constraints), *self._ask_all()]
-        forces = self._meet(lists)
-        self._lists = lists, forces
+        lists, forces = self._lists = self._meet([Lists(step, objectives, constraints), *self._ask_all()])
         own = lists[0]
         assert own is not None
         return own.objectives, own.constraints, forces[0]
@@ -266,8 +264,7 @@ class World:
     def advance(self, q: Array, v: Array) -> None:
         """Go on with the figure that joined at its next pose (nq,) and velocity (nv,)."""
         if self._lists is None:  # it was moved without a step
-            lists = [None, *self._ask_all()]
-            self._lists = lists, self._meet(lists)
+            self._lists = self._meet([None, *self._ask_all()])
         (lists, forces), self._lists = self._lists, None
         self._finish([None, *lists[1:]], forces, (q, v))
 
@@ -318,14 +315,13 @@ class World:
         self.q = self.bodies.after(self.q, self.v, self.dt)
         return self.q
 
-    def _meet(self, lists: list[Lists | None]) -> list[Array]:
+    def _meet(self, lists: Sequence[Lists | None]) -> tuple[list[Lists | None], list[Array]]:
         """Solve the contacts of a step.
 
-        Takes what each figure wants, None for one that is moved without a step; where bodies touch a figure that plays
-        a clip its lists are changed in place to those that give way.
+        Takes what each figure wants, None for one that is moved without a step.
 
         Returns:
-            The generalized force of all that touches each figure, shapes (nv,).
+            The lists as they are to be solved, and the generalized force of all that touches each figure, shapes (nv,).
         """
         bodies, dt = self.bodies, self.dt
         for k, own in enumerate(lists):
@@ -344,7 +340,7 @@ class World:
         start = remembered(touches, self._touches, self._p)
         free = bodies.falling(dt)
         wanted, largest = self._wanted(touches, count, least)
-        found, wrong, forces = agree(
+        found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
             close=CLOSE * self.scale,
         )  # fmt: skip
@@ -352,7 +348,7 @@ class World:
         self._touches, self._p = touches, found.p
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
-        return forces
+        return answered, forces
 
     def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
         """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
@@ -426,6 +422,18 @@ class World:
         work = bodies.work(own, p, k[others], 1 - side[others], 0.5 * (self.v + found.v))
         self._work += work
         self._exchanged += abs(work)
+
+    def motion(self, name: str) -> Motion:
+        """What a figure has done so far, a frame for every step, in the world's frame.
+
+        Example:
+            >>> poise.save(world.motion("ada"), "ada.bvh")
+
+        Raises:
+            UnknownName: if there is no such figure.
+        """
+        figure = self.figure(name)
+        return q_to_motion(figure.character, np.array(figure.poses), self.dt)
 
     def companions(self) -> tuple[Companion, ...]:
         """The world's own figures at every step so far."""
