@@ -91,7 +91,8 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
     tried = ["moving the hips (too far, or in too many places)"] * (not shifted)
     if not slowed:
         most = _slowest(clip, profile)
-        tried += [f"playing it slower, up to {most:.2g} ×{' (then its flights fall too slowly)' * (most < at.SLOWEST)}"]
+        how_far = f", up to {most:.2g} ×" * (most >= 1.05)
+        tried += [f"playing it slower{how_far}{' (then its flights fall too slowly)' * (most < at.SLOWEST)}"]
     yield Finding(
         "balance", share, limit.least, bad, what, ranked([*shifted, *slowed]), "whole clip",
         limit.fails and bool(stands), tried=tuple(tried),

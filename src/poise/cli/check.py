@@ -300,7 +300,7 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
     """Print what was found, for a person."""
     from rich.text import Text
 
-    from poise.check.finding import frame_words
+    from poise.check.finding import FLAWS, frame_words
 
     console = out()
     marks = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unreadable": ("unreadable", "bold red")}
@@ -321,7 +321,9 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
             measured, allowed = f"{finding.measure:.3g}", f"{finding.threshold:.3g}"
             if measured != allowed:
                 side = "at least" if finding.measure < finding.threshold else "up to"
-                console.print(Text(f"      measured {measured}, allowed {side} {allowed}", style="dim"))
+                words, unit = FLAWS[finding.name]
+                told = f"      {words}: {measured} {unit}".rstrip()
+                console.print(Text(f"{told}, allowed {side} {allowed}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
             if finding.tried:
