@@ -17,10 +17,11 @@ from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
 from poise.check.clip import REPAIRED, findings_of
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
-from poise.edit import Budget, Scope, mend, repair
+from poise.edit import Budget, Scope, load_touches, mend, repair
 from poise.edit.mend import Cures
+from poise.edit.touches import flags_of
 from poise.spacetime.balance import cost, improve, look, problem_of
 from poise.spacetime.figure import (
     SPAN,
@@ -294,3 +295,48 @@ def test_mend_repairs_what_flights_and_spin_leave() -> None:
     edited = mend(poise.load(poise.sample_path("hover_hop")))
     assert [step["tool"] for step in edited.report["steps"]] == ["ballistic", "spin", "repair"]
     assert edited.report["after"]["findings"] == []
+
+
+def test_contacts_of_a_report_are_read_back_and_what_they_leave_out_carries_nothing(
+    walk: tuple[Motion, Character], tmp_path: Path
+) -> None:
+    motion, character = walk
+    first = repair(motion, character, verify=False)
+    found = first.report["contacts"]
+    first.report.save(tmp_path / "report.json")
+    read = load_touches(tmp_path / "report.json")
+    assert read == found
+    assert np.array_equal(
+        flags_of(read, motion.times, character), analyze(motion, character).touch.flags
+    )  # to the frame, in and out
+    none = repair(motion, character, contacts={}, verify=False).report
+    assert none["contacts"] == {}
+    assert none["before"]["force_rms"] > 0.9  # nothing carries the weight
+    by_hands = repair(motion, character, contacts={"left_hand": ["0:99"], "right_hand": ["0:99"]}, verify=False).report
+    assert by_hands["before"]["force_rms"] < 0.1  # a bar at any height does
+
+
+@pytest.mark.parametrize(
+    ("touches", "words"),
+    [
+        ({"LeftHoof": ["0:1"]}, ["LeftHoof", "no contact point", "LeftFoot"]),
+        ({"left_foot": ["0.5"]}, ["'0.5'", "'0.5:1.2'"]),
+        ({"left_foot": ["0.5:0.2"]}, ["ends before it starts"]),
+        ({"left_foot": ["70:80"]}, ["outside of the clip"]),
+    ],
+)
+def test_contacts_that_cannot_be_are_refused(
+    walk: tuple[Motion, Character], touches: dict[str, list[str]], words: list[str]
+) -> None:
+    with pytest.raises((InvalidValue, UnknownName)) as error:
+        repair(walk[0], walk[1], contacts=touches)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_a_file_without_contacts_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "contacts.json"
+    for text, word in (("{}", "no contacts"), ('{"contacts": {"left_foot": "0:1"}}', "Give a list")):
+        path.write_text(text)
+        with pytest.raises(FileFormatError, match=word):
+            load_touches(path)

@@ -205,6 +205,12 @@ def repair(
     ] = None,
     freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that must not change.")] = None,
     exact: Annotated[str | None, typer.Option(metavar="F,…", help="Frames that must stay exactly as they are.")] = None,
+    contacts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json", help="Contacts to use instead of those found: the report of a repair, edited or not."
+        ),
+    ] = None,
     floor: options.Floor = None,
     friction: Annotated[float, typer.Option(metavar="MU", help="Friction coefficient of the ground.")] = 0.8,
     gravity: Annotated[str | None, typer.Option(metavar="G", help="Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
@@ -223,8 +229,10 @@ def repair(
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a repair is a strength, such as 1 or 9.81m/s2, not a vector.")
 
+    from poise.edit import load_touches
     from poise.edit import repair as apply
 
+    touches = None if contacts is None else load_touches(contacts)
     run_edit(
         asked,
         partial(
@@ -232,6 +240,7 @@ def repair(
             keep=names,
             freeze=still,
             exact=frames,
+            contacts=touches,
             floor=floor,
             friction=friction,
             gravity=GRAVITY if strength is None else strength,

@@ -19,6 +19,7 @@ from poise.edit.retime import retime
 from poise.edit.scale import scale
 from poise.edit.scope import Scope
 from poise.edit.spin import spin
+from poise.edit.touches import Touches, load_touches
 
 __all__ = [
     "BallisticPath",
@@ -27,11 +28,13 @@ __all__ = [
     "Edited",
     "PathTarget",
     "Scope",
+    "Touches",
     "ballistic",
     "clean",
     "fit_path",
     "gravity_vector",
     "ground",
+    "load_touches",
     "mend",
     "path_between",
     "path_family",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
+from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.travel import loops
 from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
 from poise.terrain import Terrain
@@ -90,7 +91,7 @@ def repair(
     exact: Collection[int] = (),
     terrain: Terrain | None = None,
     floor: float | None = None,
-    contacts: Flags | None = None,
+    contacts: Flags | Touches | None = None,
     friction: float = 0.8,
     gravity: float = GRAVITY,
     trust_time: bool = False,
@@ -117,7 +118,8 @@ def repair(
         exact: Frames that stay exactly as they are.
         terrain: The ground as it lies; flat at `floor` if not given.
         floor: Height of level ground [m]; found if not given.
-        contacts: Which contact point touches in which frame, shape (F, P); found if not given.
+        contacts: Which contact point touches in which frame, shape (F, P), or the touches by name (`Touches`), such as
+            {"LeftHand": ["0.8:1.2"]}; nothing else carries then, at any height. Found if not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
@@ -137,7 +139,8 @@ def repair(
     body = character_of(motion) if character is None else character
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
-    seen = analyze(motion, body, floor=floor, terrain=terrain, contacts=contacts, friction=friction, gravity=gravity)
+    flags = flags_of(contacts, motion.times, body) if isinstance(contacts, Mapping) else contacts
+    seen = analyze(motion, body, floor=floor, terrain=terrain, contacts=flags, friction=friction, gravity=gravity)
     if not trust_time:
         _require_time(seen)
     for frame in exact:
@@ -151,11 +154,12 @@ def repair(
         "exact": exact,
         "interval": interval,
         "holds_ends": is_loop,
+        "only_touches": flags is not None,
     }
     how = {
         "floor": seen.floor if terrain is None else None,
         "terrain": terrain,
-        "contacts": contacts,
+        "contacts": flags,
         "friction": friction,
         "gravity": gravity,
     }
@@ -173,7 +177,7 @@ def repair(
         chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
     result = changed_by(problem, chosen, scope.amount)
     changes = Changes.between(motion, result, root_mover(body))
-    after = _measures(analyze(result, body, **how), interval) | _changed(changes)
+    after = _measures(analyze(result, body, **how), interval, only_touches=flags is not None) | _changed(changes)
     limits = {name: value for name, value in asked.limits.items() if math.isfinite(value)}
     report = report_of(
         "repair",
@@ -194,13 +198,14 @@ def repair(
             "budget": limits,
             "loop": is_loop,
         },
-        before=_measures(seen, interval),
+        before=_measures(seen, interval, only_touches=flags is not None),
         after=after,
         kept={"exact_frames": len(exact), "loop": is_loop},
         budget=budget,
         amount=scope.amount,
         notes=_notes(seen, curve),
     )
+    report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body)
     report.data["curve"] = [point.report() for point in curve]
     edited = Edited(result, report)
 
@@ -309,9 +314,9 @@ def _rms(rows: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(np.square(rows), axis=1)))) if len(rows) else 0.0
 
 
-def _measures(seen: Analysis, interval: tuple[float, float] | None) -> dict[str, Any]:
+def _measures(seen: Analysis, interval: tuple[float, float] | None, *, only_touches: bool) -> dict[str, Any]:
     """What a clip asks of the world beyond what its contacts can give, found anew from the clip alone."""
-    problem = problem_of(seen, interval=interval)
+    problem = problem_of(seen, interval=interval, only_touches=only_touches)
     state = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
     here = _point(problem, state, 0.0)
     return {"force_rms": here.force, "moment_rms_Nm": here.moment, "stance_slip_rms_m": here.slip}

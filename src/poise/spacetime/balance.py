@@ -281,6 +281,7 @@ def problem_of(
     exact: Collection[int] = (),
     interval: tuple[float, float] | None = None,
     holds_ends: bool = False,
+    only_touches: bool = False,
     made: Array | None = None,
 ) -> Problem:
     """The clip of an analysis as a problem.
@@ -292,6 +293,7 @@ def problem_of(
         exact: Frames that stay as they are.
         interval: First and last time at which anything may change [s].
         holds_ends: The first and the last frame stay as they are, with their slopes (a loop).
+        only_touches: Only points that touch may carry, not those that are near the ground and slow too.
         made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
     """
     motion, character = analysis.motion, analysis.character
@@ -308,7 +310,8 @@ def problem_of(
     gaps = (pose.points[:, :, 2] - height) * normals[:, :, 2] - radii
     drift = in_place_velocity(motion)
     speeds = np.linalg.norm(derivatives(touched, motion.times)[0] - drift, axis=-1)
-    may = (gaps < NEAR * size) & (speeds < MOVING * math.sqrt(size)) | touch.carries
+    near = (gaps < NEAR * size) & (speeds < MOVING * math.sqrt(size))
+    may = touch.carries if only_touches else near | touch.carries
     may = _spread(may, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     stands = touch.flags & (speeds < STANDING * math.sqrt(size))
     anchors = _anchors(pose.points, stands, size)
