@@ -40,6 +40,8 @@ SETTLING = 0.5
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
 """A point that rises faster than this from the ground is not pushed by it [m/s]."""
+SLOWED = 0.1
+"""Part of their speed that joints lose in a step at most, for energy that no force gave."""
 SLOW = 0.05
 """A figure whose center of mass moves slower than this [m/s] while it lies has come to rest."""
 
@@ -166,6 +168,37 @@ def presses(velocities: Array, normals: Array, gaps: Array) -> Flags:
     """
     leaving = np.einsum("kc,kc->k", velocities, normals)
     return (leaving < LEAVING) | (gaps < 0.0)
+
+
+def kept(state: State, a: Array, q: Array, v: Array, dt: float) -> Array:
+    """Velocity (nv,) after a step of a fall, with the momentum and energy that forces give it, not the time step.
+
+    The root moves so that momentum and spin h = H v are h⁺ = h + Δt ḣ. Then joints slow down, the root so that these
+    stay, by a factor 1 + s where energy has risen beyond the work Δt (M a + b)ᵀ (v + Δt a / 2) of all forces:
+    s (1 + s / 2) dᵀ M d = −gain for the motion d of joints without momentum, s ≥ −SLOWED.
+    Source: projection on an invariant, Hairer, Lubich, Wanner 2006, IV.4.
+
+    Args:
+        state: In which the step began.
+        a: Its acceleration, shape (nv,).
+        q, v: After it, shapes (nq,), (nv,).
+        dt: [s].
+    """
+    root = state.model.roots[0]
+    total, after = state.mass(root), State(state.model).at(q, v)
+    (com, com_bias), (spin, spin_bias) = state.com_rows(root), state.angular_momentum_rows(root)
+    asked = np.concatenate(
+        [total * (com @ (state.v + dt * a) + dt * com_bias), spin @ (state.v + dt * a) + dt * spin_bias]
+    )
+    rows = np.concatenate([total * after.com_jacobian(root), after.angular_momentum_rows(root)[0]])
+    out, inner = v.copy(), v.copy()
+    out[:6] = np.linalg.solve(rows[:, :6], asked - rows[:, 6:] @ v[6:])
+    inner[:6] = -np.linalg.solve(rows[:, :6], rows[:, 6:] @ v[6:])
+    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a))
+    rise = GRAVITY * total * float(after.com(root)[2] - state.com(root)[2])
+    gain = 0.5 * float(out @ after.M @ out) - 0.5 * float(state.v @ state.M @ state.v) + rise - work
+    most = max(float(inner @ after.M @ inner), 1e-9)
+    return out - min(1.0 - math.sqrt(min(max(0.0, 1.0 - 2.0 * gain / most), 1.0)), SLOWED) * inner
 
 
 def hand_target(chest: Array, way: Array, side: float, ground: float, scale: float) -> Array:

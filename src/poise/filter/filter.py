@@ -11,7 +11,7 @@ from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array
 from poise.filter import giving, rising
 from poise.filter.apart import legs_of
-from poise.filter.falling import Fall, begun
+from poise.filter.falling import Fall, begun, kept
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Push, Surroundings
 from poise.filter.frame import sense
@@ -272,7 +272,8 @@ class SimulatedCharacter:
                 "Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
                 frame=round(self.time / self.dt), reason="too fast",
             )  # fmt: skip
-        self.q, self.v = self.stages.q.copy(), self.stages.v.copy()
+        q, v = self.stages.q.copy(), self.stages.v.copy()
+        self.q, self.v = q, v if self.fall is None else kept(self.state, result.a, q, v, self.dt)
         self._finish()
         return self.q
 
