@@ -389,7 +389,7 @@ def test_a_step_of_a_fall_adds_neither_energy_nor_momentum() -> None:
     for _ in range(8):
         v = random.normal(scale=3.0, size=model.nv)
         state = State(model).at(motion_to_q(character, motion)[0], v)
-        a = np.linalg.solve(state.M, -state.bias)
+        a: Array = np.asarray(np.linalg.solve(state.M, -state.bias), dtype=np.float64)
         moved = v + dt * a
         q = model.integrate(state.q, moved, dt)
         out, after = kept(state, a, q, moved, dt), State(model)
