@@ -326,7 +326,8 @@ def test_a_treadmill_is_seen() -> None:
     assert not phases.is_in_place(jumps())
 
 
-def test_a_treadmill_is_seen_though_trunk_and_feet_hang_on_an_armature_at_the_floor() -> None:
+@pytest.mark.parametrize("stance", [0.5, 0.15])
+def test_a_treadmill_is_seen_though_trunk_and_feet_hang_on_an_armature_at_the_floor(stance: float) -> None:
     offsets = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.9], [0.0, 0.1, 0.05], [0.0, -0.1, 0.05]])
     names, unturned = ("Root", "Body", "Foot.L", "Foot.R"), np.tile([1.0, 0.0, 0.0, 0.0], (60, 4, 1))
     skin = np.array([0.0, 9.0, 5.0, 5.0])
@@ -335,8 +336,9 @@ def test_a_treadmill_is_seen_though_trunk_and_feet_hang_on_an_armature_at_the_fl
     translations = np.tile(offsets, (60, 1, 1))
     for foot, phase in ((2, 0.0), (3, 0.5)):
         share = (times + phase) % 1.0
-        translations[:, foot, 0] = np.where(share < 0.5, 0.25 - share, share - 0.75)
-        translations[:, foot, 2] += np.where(share < 0.5, 0.0, 0.1 * np.sin(2.0 * np.pi * (share - 0.5)))
+        swing = (share - stance) / (1.0 - stance)  # as far ahead as it slid back
+        translations[:, foot, 0] = stance * np.where(share < stance, 0.5 - share / stance, swing - 0.5)
+        translations[:, foot, 2] += np.where(share < stance, 0.0, 0.1 * np.sin(np.pi * swing))
     motion = Motion(skeleton, times, translations, unturned)
     assert phases.in_place_velocity(motion) == pytest.approx([-1.0, 0.0, 0.0], abs=1e-6)
     assert phases.in_place_velocity(replace(motion, skeleton=replace(skeleton, skin=None))) == pytest.approx(0.0)

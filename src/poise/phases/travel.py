@@ -24,6 +24,8 @@ AHEAD = 2.5
 SLIDE, SLIDE_STEADY = 0.25, 0.7
 """Feet slide as on a treadmill if the lowest point moves at this speed [m/s], for a leg of 0.82 m, on the whole in
 one direction: mean velocity over mean speed [1]."""
+AT_FLOOR = 0.03
+"""What is no higher than this above the lowest level carries the body [leg lengths]: no foot that swings."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 """Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
 they turn by there."""
@@ -66,8 +68,9 @@ def root_path(motion: Motion) -> Array:
 def in_place_velocity(motion: Motion) -> Array:
     """Velocity of the ground under a motion that walks on the spot, shape (3,) [m/s]; zeros for all others.
 
-    The lowest joint or tip of each frame is where the body stands. If it slides at a steady speed in one
-    direction, while the pelvis stays where it is, the motion is that of a treadmill.
+    The lowest joint or tip of each frame is where the body stands, and in a loop all that are at the lowest level. If
+    that slides at a steady speed in one direction, while the pelvis stays where it is, the motion is that of a
+    treadmill.
     """
     if "in_place_velocity" not in motion.found:
         motion.found["in_place_velocity"] = _in_place_velocity(motion)
@@ -96,14 +99,18 @@ def _in_place_velocity(motion: Motion) -> Array:
     good = np.flatnonzero(~glitch_frames(motion))
     if len(good) < 8:
         return still
-    lowest = np.argmin(positions[good, :, 2], axis=1)
-    sliding = velocity[good, lowest, :2]
-    pace = float(np.median(np.linalg.norm(sliding, axis=1)))
-    mean = np.median(sliding, axis=0)
-    speed = float(np.linalg.norm(mean))
-    carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
-    if speed > SLIDE * math.sqrt(leg / HUMAN_LEG) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
-        return np.array([mean[0], mean[1], 0.0])
+    height, flat = positions[good, :, 2], velocity[good, :, :2]
+    lowest = height.min(axis=1)
+    ways = [flat[np.arange(len(good)), np.argmin(height, axis=1)]]
+    if find_loop(motion).is_loop:  # it goes round, so what is at the floor tells it, too, though the body flies between
+        ways.insert(0, flat[height < np.percentile(lowest, 10.0) + AT_FLOOR * leg])
+    for sliding in ways:
+        pace = float(np.median(np.linalg.norm(sliding, axis=1)))
+        mean = np.median(sliding, axis=0)
+        speed = float(np.linalg.norm(mean))
+        carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
+        if speed > SLIDE * math.sqrt(leg / HUMAN_LEG) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
+            return np.array([mean[0], mean[1], 0.0])
     return still
 
 
