@@ -340,3 +340,15 @@ def test_a_file_without_contacts_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(FileFormatError, match=word):
             load_touches(path)
+
+
+def test_the_report_does_not_write_over_the_contacts_that_were_read(tmp_path: Path) -> None:
+    from poise.cli import app
+
+    path = tmp_path / "contacts.json"
+    path.write_text('{"contacts": {}}', encoding="utf-8")
+    args = ["edit", "repair", str(poise.sample_path("walk")), "-o", str(tmp_path / "out.bvh"), "--overwrite"]
+    done = CliRunner().invoke(app, [*args, "--contacts", str(path), "--report", str(path)])
+    assert isinstance(done.exception, InvalidValue)
+    assert "contacts.json is the input itself" in str(done.exception)
+    assert path.read_text(encoding="utf-8") == '{"contacts": {}}'

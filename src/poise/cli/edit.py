@@ -224,6 +224,7 @@ def repair(
 
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """
+    asked.check_outputs(contacts)
     names, still = _names(keep), _names(freeze)
     frames, strength = frames_of("--exact", exact), gravity_of(gravity)
     if strength is not None and not isinstance(strength, float):

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
@@ -58,12 +59,16 @@ class Common:
     height: options.Height = None
     source_fps: options.SourceFps = None
 
-    def check_outputs(self) -> None:
-        """Refuse what could not be written at the end."""
+    def check_outputs(self, *read: Path | None) -> None:
+        """Refuse what could not be written at the end.
+
+        Args:
+            read: Files that are read besides the motion, its skeleton and the character.
+        """
         output_paths(
             (self.output, self.report, self.record),
             "-o, --report and --record",
-            inputs=(self.file, self.skeleton, self.character),
+            inputs=(self.file, self.skeleton, self.character, *read),
             overwrite=self.overwrite,
         )
 
