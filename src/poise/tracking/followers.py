@@ -20,7 +20,7 @@ from poise.terrain import Terrain
 from poise.tracking.calibration import standing_pose, styled_pose
 from poise.tracking.lists import Settings, settings_of
 from poise.tracking.protocols.playout import PAUSE
-from poise.tracking.retarget import Role, heading, parse_roles, yaw_turn
+from poise.tracking.retarget import Role, heading, parse_roles, propose_roles, yaw_turn
 from poise.tracking.run import RATE, RecordedActor
 from poise.tracking.tracker import PerformanceTracker
 
@@ -128,7 +128,7 @@ class Tracking:
         return self._actor
 
     def meet(self, actor: Character) -> None:
-        roles = parse_roles(self._roles, self.character, actor) if isinstance(self._roles, str) else tuple(self._roles)
+        roles = self._roles_for(actor)
         before, standing = self.tracker, standing_pose(self.character)
         if before is not None:  # the character goes on from where it is, facing as it does
             turn = rotations.multiply(before.q[3:7], rotations.conjugate(before.standing[3:7]))
@@ -208,6 +208,17 @@ class Tracking:
         except InvalidValue:
             self._roles = before
             raise
+
+    def _roles_for(self, actor: Character) -> tuple[Role, ...]:
+        """The roles asked for; where this actor has not the limb that drives, the one proposed."""
+        if isinstance(self._roles, str):
+            return parse_roles(self._roles, self.character, actor)
+        theirs = {limb.name for limb in actor.limbs}
+        proposed = {role.limb: role for role in propose_roles(self.character, actor)}
+        return tuple(
+            role if not role.actor or role.actor in theirs else proposed.get(role.limb, Role(role.limb, "free"))
+            for role in self._roles
+        )
 
     def _at_rest(self, pose: Array, still: float) -> Array:
         """The actor's pose; where nothing has come for a while, standing at ease: nobody can stay in mid-stride."""
