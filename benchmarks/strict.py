@@ -24,55 +24,55 @@ from poise.filter.simulate import simulate
 from poise.io import load
 
 MORE = Path(os.environ.get("POISE_MOTIONS_2", MOTIONS.parent / "motions2"))
-TUNED: tuple[tuple[Path, str, float | None], ...] = (
-    (MOTIONS, "asf_amc/02_01.amc", None),
-    (MOTIONS, "bvh/accad/Female1_B15_WalkTurnAround180.bvh", None),
-    (MOTIONS, "bvh/cmu_3dsmax/143_32.bvh", 60.0),
-    (MOTIONS, "bvh/cmu_3dsmax/143_40.bvh", 60.0),
-    (MOTIONS, "bvh/cmu_3dsmax/143_41.bvh", 60.0),
-    (MOTIONS, "bvh/cmu_motionbuilder/02_01.bvh", None),
-    (MOTIONS, "bvh/other/AV_8Walk_Meredith_HVHA_Rep1.bvh", None),
-    (MOTIONS, "deepmimic/humanoid3d_walk.txt", None),
-    (MOTIONS, "gltf/cesium_man.gltf", None),
-    (MORE, "bvh/141_25.bvh", 60.0),
-    (MORE, "bvh/fair1_zombie.bvh", None),
-    (MORE, "bvh/makehuman_walk1.bvh", None),
-    (MORE, "bvh/walk01.bvh", None),
-    (MORE, "deepmimic/walker_0walk_forward.txt", None),
+TUNED: tuple[tuple[Path, str, float | None, str | None], ...] = (
+    (MOTIONS, "asf_amc/02_01.amc", None, None),
+    (MOTIONS, "bvh/accad/Female1_B15_WalkTurnAround180.bvh", None, None),
+    (MOTIONS, "bvh/cmu_3dsmax/143_32.bvh", 60.0, None),
+    (MOTIONS, "bvh/cmu_3dsmax/143_40.bvh", 60.0, None),
+    (MOTIONS, "bvh/cmu_3dsmax/143_41.bvh", 60.0, None),
+    (MOTIONS, "bvh/cmu_motionbuilder/02_01.bvh", None, None),
+    (MOTIONS, "bvh/other/AV_8Walk_Meredith_HVHA_Rep1.bvh", None, None),
+    (MOTIONS, "deepmimic/humanoid3d_walk.txt", None, None),
+    (MOTIONS, "gltf/cesium_man.gltf", None, None),
+    (MORE, "bvh/141_25.bvh", 60.0, None),
+    (MORE, "bvh/fair1_zombie.bvh", None, None),
+    (MORE, "bvh/makehuman_walk1.bvh", None, None),
+    (MORE, "bvh/walk01.bvh", None, None),
+    (MORE, "deepmimic/walker_0walk_forward.txt", None, None),
 )
-"""Folder, file and true frame rate [1/s] where the file states another."""
-HELD_OUT: tuple[tuple[Path, str, str | None], ...] = (
-    (MOTIONS, "bvh/cmu_3dsmax/131_01.bvh", None),
-    (MORE, "bvh/mhcmu_example.bvh", None),
-    (MORE, "gltf/KnightCharacter.glb", "HumanArmature|Walking"),
-    (MORE, "gltf/Med_MovementAdvanced.glb", "Rig_Medium|Walking_Backwards"),
-    (MORE, "gltf/Med_MovementBasic.glb", "Rig_Medium|Walking_A"),
-    (MORE, "gltf/Med_MovementBasic.glb", "Rig_Medium|Walking_B"),
-    (MORE, "gltf/Med_MovementBasic.glb", "Rig_Medium|Walking_C"),
-    (MORE, "gltf/character.glb", "walk"),
-    (MORE, "gltf/cyberpunk_Character.glb", "CharacterArmature|Walk"),
-    (MORE, "gltf/cyberpunk_Enemy_2Legs.glb", "CharacterArmature|Walk"),
-    (MORE, "gltf/dinosaurs_Velociraptor.glb", "Armature|Velociraptor_Walk"),
-    (MORE, "gltf/enemy.glb", "walk"),
-    (MORE, "gltf/lizardman.gltf", "walk"),
-    (MORE, "gltf/mech_Leela.glb", "Walk"),
-    (MORE, "gltf/mech_Leela.glb", "Walk_Tall"),
+HELD_OUT: tuple[tuple[Path, str, float | None, str | None], ...] = (
+    (MOTIONS, "bvh/cmu_3dsmax/131_01.bvh", None, None),
+    (MORE, "bvh/mhcmu_example.bvh", None, None),
+    (MORE, "gltf/KnightCharacter.glb", None, "HumanArmature|Walking"),
+    (MORE, "gltf/Med_MovementAdvanced.glb", None, "Rig_Medium|Walking_Backwards"),
+    (MORE, "gltf/Med_MovementBasic.glb", None, "Rig_Medium|Walking_A"),
+    (MORE, "gltf/Med_MovementBasic.glb", None, "Rig_Medium|Walking_B"),
+    (MORE, "gltf/Med_MovementBasic.glb", None, "Rig_Medium|Walking_C"),
+    (MORE, "gltf/character.glb", None, "walk"),
+    (MORE, "gltf/cyberpunk_Character.glb", None, "CharacterArmature|Walk"),
+    (MORE, "gltf/cyberpunk_Enemy_2Legs.glb", None, "CharacterArmature|Walk"),
+    (MORE, "gltf/dinosaurs_Velociraptor.glb", None, "Armature|Velociraptor_Walk"),
+    (MORE, "gltf/enemy.glb", None, "walk"),
+    (MORE, "gltf/lizardman.gltf", None, "walk"),
+    (MORE, "gltf/mech_Leela.glb", None, "Walk"),
+    (MORE, "gltf/mech_Leela.glb", None, "Walk_Tall"),
 )
-"""Folder, file and clip."""
+"""Folder, file, true frame rate [1/s] where the file states another, and clip where it has several."""
 TILT, SUNK = np.radians(40.0), 0.3
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    _walk("tuned on", [(folder / name, rate, None) for folder, name, rate in TUNED])
-    _walk("held out", [(folder / name, None, clip) for folder, name, clip in HELD_OUT])
+    _walk("tuned on", TUNED)
+    _walk("held out", HELD_OUT)
 
 
-def _walk(label: str, walks: list[tuple[Path, float | None, str | None]]) -> None:
+def _walk(label: str, walks: tuple[tuple[Path, str, float | None, str | None], ...]) -> None:
     """Run the walks, of which file, rate and clip are given, and print how far each comes and how many are complete."""
     print(f"{label}:")
     complete, ran = 0, 0
-    for path, rate, clip in walks:
+    for folder, name, rate, clip in walks:
+        path = folder / name
         called = f"{path.stem} {clip.split('|')[-1]}" if clip else path.stem
         try:
             motion = load(path, fps=rate, clip=clip)

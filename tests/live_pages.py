@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from websockets.sync.client import ClientConnection, connect
 
+from poise.show.live import LiveRun, Source
 from poise.show.protocol import ACK, STATE
 from poise.show.viewer import Viewer
 
@@ -55,3 +58,23 @@ class Page:
 
     def ask(self, **words: Any) -> None:
         self.socket.send(json.dumps(words))
+
+
+@contextmanager
+def playing(source: Source[Any], bodies: int) -> Iterator[tuple[Page, list[Any]]]:
+    """A page of a source that plays, and the list that gets its result: one that was interrupted, with frames."""
+    results: list[Any] = []
+    with Viewer(is_opened=False) as viewer:
+        run = LiveRun(source, viewer)
+        thread = threading.Thread(target=lambda: results.append(run.play()), daemon=True)
+        thread.start()
+        page = Page(viewer, bodies=bodies)
+        page.until(lambda s: s.time > 0.1)
+        yield page, results
+        run.stop()
+        thread.join(60.0)
+        page.socket.close()
+    assert results
+    assert results[0] is not None
+    assert not results[0].is_complete
+    assert results[0].motion.frame_count > 10

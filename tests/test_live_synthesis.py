@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,14 +12,12 @@ pytest.importorskip("websockets")
 
 from poise.core.errors import InvalidValue
 from poise.filter.forces import CARRYING, carrying
-from poise.show.live import LiveRun
 from poise.show.live_synthesis import LiveSynthesis
 from poise.show.page import has_page
-from poise.show.viewer import Viewer
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
-from tests.live_pages import Page
+from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
@@ -49,21 +46,9 @@ def gym() -> Iterator[Running]:
 
 
 def running(scene: str) -> Iterator[Running]:
-    source, results = LiveSynthesis(BEHAVIORS["balance"], scene=scene_of(scene)), list[SynthesisResult | None]()
-    with Viewer(is_opened=False) as viewer:
-        run = LiveRun(source, viewer)
-        thread = threading.Thread(target=lambda: results.append(run.play()))
-        thread.start()
-        page = Page(viewer, bodies=len(source._world.figures[0].character.bodies) + 1)
-        page.until(lambda s: s.time > 0.1)
+    source = LiveSynthesis(BEHAVIORS["balance"], scene=scene_of(scene))
+    with playing(source, bodies=len(source._world.figures[0].character.bodies) + 1) as (page, results):
         yield Running(source, page, results)
-        run.stop()
-        thread.join(60.0)
-        page.socket.close()
-    assert results
-    assert results[0] is not None
-    assert not results[0].is_complete
-    assert results[0].motion.frame_count > 10
 
 
 def test_it_is_pushed_dragged_and_its_knob_turned(live: Running) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,10 +21,11 @@ from poise.show.live_tracking import LiveTracking
 from poise.show.page import has_page
 from poise.show.viewer import Viewer
 from poise.tracking.followers import Tracking
-from poise.tracking.live import LiveResult, play, run_live
+from poise.tracking.live import play, run_live
 from poise.tracking.protocols import LivePose, LiveSink, LiveSource
+from poise.tracking.retarget import Role
 from poise.tracking.run import recorded_actor
-from tests.live_pages import Page
+from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
@@ -42,23 +43,11 @@ class Running:
 @pytest.fixture
 def live() -> Iterator[Running]:
     actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
-    follower, results = Tracking(child, recorded=actor), list[LiveResult | None]()
-    source = LiveTracking(follower, lambda over: play(actor, follower, is_over=over))
-    with Viewer(is_opened=False) as viewer:
-        run = LiveRun(source, viewer)
-        thread = threading.Thread(target=lambda: results.append(run.play()), daemon=True)
-        thread.start()
-        page = Page(viewer, bodies=len(child.bodies))
-        page.until(lambda s: s.time > 0.1)
+    follower = Tracking(child, recorded=actor)
+    source = LiveTracking(follower, partial(play, actor, follower))
+    with playing(source, bodies=len(child.bodies)) as (page, _):
         page.bodies += len(actor.character.bodies)  # the ghost is there now
         yield Running(source, follower, page)
-        run.stop()
-        thread.join(60.0)
-        page.socket.close()
-    assert results
-    assert results[0] is not None
-    assert not results[0].is_complete
-    assert results[0].motion.frame_count > 10
 
 
 def test_the_ghost_stands_beside_and_the_slider_moves_it(live: Running) -> None:
@@ -113,7 +102,7 @@ def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
     walk, child = poise.load(poise.sample_path("walk")), figure("child")
     follower = Tracking(child)
     with LiveSource("poise:0") as wire, Viewer(is_opened=False) as viewer:
-        source = LiveTracking(follower, lambda over: partial(run_live, wire, follower)(is_over=over))
+        source = LiveTracking(follower, partial(run_live, wire, follower))
         run = LiveRun(source, viewer, keeps_time=True)
         thread = threading.Thread(target=lambda: run.play(lambda: source.is_over), daemon=True)
         thread.start()
@@ -132,3 +121,14 @@ def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
         sink.close()
         page.socket.close()
     assert not thread.is_alive()
+
+
+def test_another_actor_without_the_limb_of_a_role_is_followed_all_the_same() -> None:
+    actor, child = recorded_actor(poise.load(poise.sample_path("walk"))).character, figure("child")
+    follower = Tracking(child)
+    follower.meet(actor)
+    follower.set_roles([Role(r.limb, "targeted", "neck") if r.limb == "left_arm" else r for r in follower.roles])
+    follower.meet(replace(actor, limbs=tuple(limb for limb in actor.limbs if limb.name != "neck")))
+    roles = {role.limb: role for role in follower.roles}
+    assert roles["left_arm"].actor == "left_arm"
+    assert roles["neck"].kind == "free"

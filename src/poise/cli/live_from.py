@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import note, print_json
+from poise.cli.app import app, note, output_paths, print_json
 from poise.cli.outcome import draw
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from poise.core.motion import Motion
     from poise.tracking.followers import Follower
     from poise.tracking.live import LiveResult
-from typing import TYPE_CHECKING
-
-from poise.cli.app import app, output_paths
-
-if TYPE_CHECKING:
-    from poise.core.motion import Motion
     from poise.tracking.protocols import LiveSource
 
 LiveFrom = Annotated[
@@ -106,6 +101,7 @@ def follow(
             run = partial(run_live, source, follower, sinks=sinks, seconds=seconds, is_kept=is_kept)
             return run() if show is None else show(run)
         finally:
+            gc.unfreeze()
             for sink in sinks:
                 sink.close()
 

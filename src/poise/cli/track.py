@@ -265,10 +265,7 @@ def _in_page(
     from poise.cli.synthesize import drawn_of
     from poise.show.live_tracking import LiveTracking
 
-    def played(is_over: Callable[[], bool]) -> LiveResult:
-        return run(is_over=is_over)
-
-    source = LiveTracking(follower, played, drawn=drawn_of(character), title="poise track")
+    source = LiveTracking(follower, run, drawn=drawn_of(character), title="poise track")
     return play_live(
         source, port=port, headless=headless, is_saved=is_saved, keeps_time=is_live,
         is_over=lambda: is_live and source.is_over,

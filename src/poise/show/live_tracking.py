@@ -39,7 +39,7 @@ class LiveTracking:
 
     Args:
         follower: What follows.
-        run: One round: follows its actor until it is over, or the function that it is given says so.
+        run: One round: follows its actor until it is over, or `is_over`, a function that it is given, says so.
         drawn: A motion of the character's own file, for its skin.
         title: Of the page.
 
@@ -50,7 +50,7 @@ class LiveTracking:
     def __init__(
         self,
         follower: Tracking,
-        run: Callable[[Callable[[], bool]], LiveResult],
+        run: Callable[..., LiveResult],
         *,
         drawn: Motion | None = None,
         title: str = "live",
@@ -77,7 +77,7 @@ class LiveTracking:
         if any(role.kind == "free" for role in self._follower.roles):
             found.append(
                 Control(
-                    "tail", "Stiffness of free limbs", value=_power(now.tail_frequency, s.tail_frequency), **_TENFOLD
+                    "tail", "Frequency of free limbs", value=_power(now.tail_frequency, s.tail_frequency), **_TENFOLD
                 )
             )
         found += [
@@ -113,7 +113,7 @@ class LiveTracking:
             asked = not watch()
             return asked
 
-        result = self._run(ends)
+        result = self._run(is_over=ends)
         self.is_over = not asked
         return result
 

@@ -200,7 +200,7 @@ API void give_way(Frame *f) {
         for (int e = 0; e < 3; e++) at[e] = start[e] + l->lever[k] * (end[e] - start[e]);
         onto_trunk(l, at, carried + 3 * k, thrown);
     }
-    /* a leg gives way while the trunk is pushed off its way */
+    /* a leg that does not stand gives way while the trunk is pushed */
     real drive = norm(thrown) / (l->mass * l->gravity), most = 0, farthest = 0;
     for (word k = 0; k < limbs; k++) {
         if (stands[k] || drive == 0.0 || !l->is_leg[k]) continue;
