@@ -35,7 +35,7 @@ from poise.phases.floor import carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
-MOTION_ENDINGS = frozenset({".bvh", ".amc", ".glb", ".gltf", ".npz", ".usda", ".usdc", ".usdz", ".fbx"})
+MOTION_ENDINGS = frozenset({".bvh", ".amc", ".glb", ".gltf", ".npz", ".usda", ".usdc", ".usdz", ".fbx", ".mvnx"})
 """Files with these endings are clips whatever they hold: what cannot be read of them is a fault."""
 MAYBE_ENDINGS = frozenset({".txt", ".json", ".usd"})
 """Files with these endings may be anything: only those that look like a motion count."""

@@ -16,6 +16,7 @@ from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
+    from poise.io.format import ReadOptions
     from poise.show.scene import Scene
 
 
@@ -45,13 +46,13 @@ def view(
 ) -> None:
     """Show clips in the browser: one with its physics, several in one place, or two to four side by side.
 
+    Recordings of markers (TRC, C3D) are shown too, one at a time.
+
     With --record, a file is written instead.
 
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """
-    from poise.show import record as write
-    from poise.show.pack import pack
-    from poise.show.page import passing_page, recording_page, require_page
+    from poise.show.page import require_page
     from poise.show.recording import require_kind
 
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
@@ -70,7 +71,15 @@ def view(
     else:
         require_page()
     import poise.io
+    from poise.io.format import format_of
+    from poise.io.markers import NAME as MARKERS
 
+    if any(format_of(file).NAME == MARKERS for file in clips):
+        if len(clips) > 1:
+            raise InvalidValue("A recording of markers is shown alone; give the other clips to a view of their own.")
+        how = poise.io.read_options(unit=unit, up=up, fps=source_fps)
+        _deliver(_of_markers(clips[0], how), clips, record, headless=headless)
+        return
     motions: list[Motion] = []
     for file in clips:
         motion = poise.io.load(
@@ -82,13 +91,34 @@ def view(
         scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:
             scene = _with_report(scene, file)
-    if record is not None:
-        made = write(scene, record)
-        out().print(f"{record}: {', '.join(f.name for f in clips)}", markup=False)
-        if made.note:
-            note(made.note)
+    _deliver(scene, clips, record, headless=headless)
+
+
+def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: bool) -> None:
+    """Write a scene, or show it."""
+    from poise.show import record as write
+    from poise.show.pack import pack
+    from poise.show.page import passing_page, recording_page
+
+    if record is None:
+        show(passing_page(clips[0].stem, recording_page(pack(scene), scene.title)), headless=headless)
         return
-    show(passing_page(clips[0].stem, recording_page(pack(scene), scene.title)), headless=headless)
+    made = write(scene, record)
+    out().print(f"{record}: {', '.join(f.name for f in clips)}", markup=False)
+    if made.note:
+        note(made.note)
+
+
+def _of_markers(file: Path, how: ReadOptions) -> Scene:
+    """A recording of markers as a scene; an up axis that was guessed is told."""
+    from poise.io.markers import UNSURE, read_markers
+    from poise.show.motion_scene import scene_of_markers
+
+    markers = read_markers(file, how)
+    guess = markers.evidence["up"]
+    if guess.confidence <= UNSURE:
+        note(f"{markers.up} was taken as up: {guess.reason}. --up says another.")
+    return scene_of_markers(markers, file.name)
 
 
 def show(path: Path, *, headless: bool) -> None:

@@ -168,7 +168,8 @@ def save(
     writer = format_for(path)
     motion = motion if fps is None else resampled_to(motion, fps)
     if unit is None and up is None:
-        return writer.write(motion, path)
+        optional(writer, "write")(motion, path)
+        return
     wanted = read_options(unit=unit, up=up)
     write_as = optional(writer, "write_as")
     if write_as is None:

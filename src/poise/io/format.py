@@ -21,19 +21,12 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
 
-FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf", "fbx")
+FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf", "mvnx", "markers", "fbx")
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
 
-MARKERS = (
-    "It holds places of markers and no skeleton. Fit a skeleton to them in the program that recorded them (or in "
-    "OpenSim, Mokka or Blender) and export BVH, or glTF."
-)
 ELSEWHERE = {
     ".abc": "Alembic holds moving points and no skeleton. Export the rig as FBX, USD or glTF.",
-    ".trc": MARKERS,
-    ".c3d": MARKERS,
-    ".mvnx": "Export BVH or FBX from Xsens MVN (File, Export).",
-    ".mvn": "Export BVH or FBX from Xsens MVN (File, Export).",
+    ".mvn": "Export MVNX, BVH or FBX from Xsens MVN (File, Export).",
     ".npy": (
         "A .npy holds arrays without names, often of one learning system. Load it there, and give poise.core.motion."
         "Motion its skeleton, times, translations and rotations, or write BVH."
@@ -71,11 +64,12 @@ class ReadOptions:
 
 
 class Format(Protocol):
-    """A module that reads and writes one format.
+    """A module that reads one format.
 
-    It may offer more functions: `read_skeleton(path, options) -> Skeleton`, for files that hold one, and
-    `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses, in fields of
-    poise.info/1. One that can write in another unit or up axis offers `write_as(motion, path, *, unit, up)`.
+    It may offer more functions: `write(motion, path)`, where the format is written too; `read_skeleton(path, options)
+    -> Skeleton`, for files that hold one, and `describe(path, options) -> dict | None`, for what `poise info` can say
+    of a file that `read` refuses, in fields of poise.info/1. One that can write in another unit or up axis offers
+    `write_as(motion, path, *, unit, up)`.
     """
 
     NAME: str
@@ -86,8 +80,6 @@ class Format(Protocol):
         ...
 
     def read(self, path: Path, options: ReadOptions) -> Motion: ...
-
-    def write(self, motion: Motion, path: Path) -> None: ...
 
 
 def module(name: str) -> Format:
@@ -131,16 +123,16 @@ def format_for(path: Path) -> Format:
     """
     suffix = path.suffix.lower()
     for name in FORMATS:
-        if suffix in (candidate := module(name)).EXTENSIONS:
+        if suffix in (candidate := module(name)).EXTENSIONS and optional(candidate, "write"):
             return candidate
-    raise UnknownName(
-        f"No format is written to the extension {suffix!r} ({path}). Give one of {', '.join(known_extensions())}."
-    )
+    known = ", ".join(known_extensions(written=True))
+    raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
 
 
-def known_extensions() -> tuple[str, ...]:
-    """Every extension some format reads."""
-    return tuple(dict.fromkeys(e for name in FORMATS for e in module(name).EXTENSIONS))
+def known_extensions(*, written: bool = False) -> tuple[str, ...]:
+    """Every extension some format reads, or writes."""
+    formats = [module(name) for name in FORMATS]
+    return tuple(dict.fromkeys(e for f in formats if not written or optional(f, "write") for e in f.EXTENSIONS))
 
 
 def optional(candidate: Format, function: str) -> Any:

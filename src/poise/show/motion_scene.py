@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from poise.analysis import Analysis, analyze, center_of_mass
-from poise.body.character import Character, fit
+from poise.body.character import Character, ball, fit
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
+from poise.io.markers import Markers
 from poise.phases.floor import carried_ground
 from poise.phases.travel import direction_of_travel
 from poise.show.join import in_step, paler, resampled, side_by_side
@@ -27,12 +28,15 @@ from poise.show.scene import (
     SOLID,
     Color,
     Curve,
+    Layer,
     Plot,
+    Points,
     Scene,
     Series,
     Skin,
     Skinned,
     Style,
+    Track,
     clip_word,
     file_name,
     track_of_motion,
@@ -138,6 +142,42 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
         stepped = in_step(scene, analysis, first) if analysis is not None and first is not None else scene
         scenes.append(stepped)
     return side_by_side([resampled(s, scenes[0].times) for s in scenes])
+
+
+def scene_of_markers(markers: Markers, name: str) -> Scene:
+    """A recording of markers: a ball for each where it is seen, a pale one where it was seen last.
+
+    Args:
+        markers: The recording.
+        name: What it is called.
+    """
+    seen = np.asarray(np.isfinite(markers.places).all(axis=2))
+    known = np.flatnonzero(seen.any(axis=0))
+    known = known[np.argsort(-seen[:, known].sum(axis=0), kind="stable")]  # the camera follows the first
+    frames, names = np.arange(len(seen)), [markers.names[k] for k in known]
+    places, seen = markers.places[:, known], seen[:, known]
+    last = np.maximum.accumulate(np.where(seen, frames[:, None], np.argmax(seen, axis=0)), axis=0)
+    held = np.take_along_axis(places, last[:, :, None], axis=0)
+    spread = float(np.median(np.linalg.norm(held - held.mean(axis=1, keepdims=True), axis=2)))
+    size = max(0.08 * spread, 1e-3)
+    one = ball(names[0], 0.4 * size, 1.0)
+    bodies = [replace(one.bodies[0], name=n, parent=0, kind="ball") for n in names]
+    bodies[0] = one.bodies[0]
+    turns = np.broadcast_to(rotations.IDENTITY, (*held.shape[:2], 4)).copy()
+    figure = replace(one, bodies=tuple(bodies), leg_length=spread)
+    shown = np.where(seen[:, :, None], places, np.nan)
+    points = Points("markers", "markers", COLORS[0], shown, size, names=tuple(names))
+    lost = 1.0 - float(np.isfinite(markers.places).all(axis=2).mean())
+    note = f"{name}: {len(markers.names)} markers, {lost:.1%} of their places lost, at {markers.fps:.4g} Hz"
+    return Scene(
+        markers.times,
+        (Track("markers", figure, held, turns, GHOST),),
+        Terrain.flat(float(held[:, :, 2].min())),
+        title=name,
+        overlays=(points,),
+        layers=(Layer("markers", "Markers"),),
+        notes=(note,),
+    )
 
 
 def _seen(

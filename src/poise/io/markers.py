@@ -1,0 +1,192 @@
+"""Recordings of markers, TRC and C3D: places without a skeleton. They can be viewed, not moved.
+
+C3D is read by the package `c3d` (extra "c3d"), which is Python alone: of 400 damaged files none ended the process.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from poise.core import rotations
+from poise.core.errors import FileFormatError, MissingExtra
+from poise.core.motion import Evidence, Motion
+from poise.core.typing import Array
+from poise.core.units import UNITS
+from poise.io.files import file_size, read_text
+from poise.io.format import door_turn
+
+if TYPE_CHECKING:
+    from poise.io.format import ReadOptions
+
+NAME = "markers"
+EXTENSIONS = (".trc", ".c3d")
+
+NO_SKELETON = (
+    "`poise view` shows them. To move them, fit a skeleton to them in the program that recorded them (or in OpenSim, "
+    "Mokka or Blender) and export BVH, or glTF."
+)
+AGAIN = "Export it again from the program that recorded it."
+UNSURE = 0.6
+"""Confidence in an up axis that no file states [1]."""
+
+
+@dataclass(frozen=True)
+class Markers:
+    """Places of markers over time.
+
+    Attributes:
+        names: Of each marker.
+        times: Of each frame [s], rising from 0, shape (F,).
+        places: In the world, Z up [m], shape (F, N, 3); NaN where a marker was not seen.
+        fps: As the file states it [1/s].
+        unit: Meters per file unit.
+        up: The file's up axis.
+        evidence: How sure unit and axis are.
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    places: Array
+    fps: float
+    unit: float
+    up: str
+    evidence: dict[str, Evidence]
+
+
+def matches(path: Path, head: bytes) -> bool:
+    """True for the first words of a TRC, or the mark in a C3D's second byte."""
+    if head.lstrip().startswith(b"PathFileType"):
+        return True
+    return path.suffix.lower() == ".c3d" and head[1:2] == b"\x50"
+
+
+def read(path: Path, options: ReadOptions) -> Motion:
+    """Refuse: markers are no skeleton.
+
+    Raises:
+        FileFormatError: always.
+    """
+    raise FileFormatError("It holds places of markers and no skeleton.", path=path, cure=NO_SKELETON)
+
+
+def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
+    """What `poise info` says of a recording of markers."""
+    found = read_markers(path, options)
+    lost = float(np.isnan(found.places).any(axis=2).mean())
+    seen = f"{len(found.names)} markers, {lost:.1%} of their places lost: {', '.join(found.names[:8])}"
+    return {
+        "dialect": path.suffix[1:].upper(),
+        "frames": len(found.times),
+        "fps": found.fps,
+        "duration_s": float(found.times[-1]),
+        "unit_m": found.unit,
+        "up": found.up,
+        "evidence": found.evidence,
+        "reason": f"{seen}{', …' if len(found.names) > 8 else ''}. They are no skeleton: {NO_SKELETON}",
+    }
+
+
+def read_markers(path: Path, options: ReadOptions) -> Markers:
+    """Read a recording of markers.
+
+    Raises:
+        FileFormatError: with the line, if it is not what it should be.
+        MissingExtra: for a C3D without the extra "c3d".
+    """
+    names, places, fps, unit, up = (_c3d if path.suffix.lower() == ".c3d" else _trc)(path)
+    if not len(names) or not len(places):
+        raise FileFormatError("It holds no marker, or no frame.", path=path, cure=AGAIN)
+    if not np.isfinite(places).any():
+        raise FileFormatError("No marker is seen in any frame.", path=path, cure=AGAIN)
+    fps, factor = options.fps or fps, options.unit or UNITS.get(unit.lower())
+    if factor is None or not (np.isfinite(fps) and fps > 0.0):
+        problem = f"Its unit is {unit!r} and its rate {fps:g}."
+        raise FileFormatError(problem, path=path, cure="Give --unit and --source-fps.")
+    stated = f"the file says {unit}" if options.unit is None else "as its user says"
+    evidence = {"unit": Evidence(factor, 1.0, stated)}
+    if options.up is not None:
+        up, sure, why = options.up, 1.0, "as its user says"
+    elif up:
+        sure, why = 0.9, "the file's vertical screen axis"
+    else:
+        up, why = _upright(places)
+        sure = UNSURE
+    evidence["up"] = Evidence(up, sure, why)
+    turned = rotations.rotate(door_turn(up), factor * places)
+    return Markers(tuple(names), np.arange(len(places)) / fps, turned, fps, factor, up, evidence)
+
+
+def _upright(places: Array) -> tuple[str, str]:
+    """The axis along which the lowest marker keeps its height: people stay on the ground."""
+    lowest = np.nanmin(np.where(np.isfinite(places), places, np.inf), axis=1)
+    lowest = lowest[np.isfinite(lowest).all(axis=1)]
+    heights = np.nanmedian(places[:, :, 1:], axis=(0, 1)) - np.median(lowest[:, 1:], axis=0)
+    spread = lowest[:, 1:].std(axis=0) / np.maximum(heights, 1e-9)
+    axis = "yz"[int(np.argmin(spread))]
+    return axis, f"along {axis} the lowest marker keeps its height best; the file does not say"
+
+
+def _trc(path: Path) -> tuple[list[str], Array, float, str, str]:
+    """Names, places in file units, rate, unit and up axis ("": not stated) of a TRC."""
+    lines = read_text(path).splitlines()
+    mark = "\t" if "\t" in "".join(lines[:4]) else ","
+
+    def refuse(problem: str, line: int) -> NoReturn:
+        text = lines[line - 1][:60] if line <= len(lines) else ""
+        raise FileFormatError(problem, path=path, line=line, text=text, cure=AGAIN)
+
+    if len(lines) < 6:
+        refuse("It ends within its heading.", len(lines))
+    facts = dict(zip((f.strip() for f in lines[1].split(mark)), (f.strip() for f in lines[2].split(mark))))
+    try:
+        fps, count = float(facts["DataRate"]), int(facts["NumMarkers"])
+    except (KeyError, ValueError):
+        refuse("It states no DataRate and NumMarkers.", 3)
+    # some put a marker's name above its first coordinate, some above its second
+    names = [f.strip() for f in lines[3].split(mark)[2:] if f.strip()]
+    if len(names) != count or count > 10_000:
+        refuse(f"It states {count} markers and names {len(names)}.", 4)
+    rows = []
+    for number, line in enumerate(lines[5:], 6):
+        fields = line.split(mark)
+        if not line.strip() or not fields[0].strip():
+            continue
+        values = (fields[2:] + [""] * (3 * count))[: 3 * count]
+        try:
+            rows.append([float(v) if v.strip() else np.nan for v in values])
+        except ValueError:
+            refuse("A place is no number.", number)
+    return names, np.array(rows).reshape(-1, count, 3), fps, facts.get("Units", ""), ""
+
+
+def _c3d(path: Path) -> tuple[list[str], Array, float, str, str]:
+    """The same of a C3D."""
+    try:
+        import c3d
+    except ImportError as error:
+        raise MissingExtra('Reading C3D needs the package c3d: pip install "poise[c3d]".') from error
+    size = file_size(path)
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reader = c3d.Reader(file)
+            names = [str(n).strip() for n in reader.point_labels][: reader.point_used]
+            if 4 * 2 * len(names) * reader.frame_count > 2 * size:
+                raise FileFormatError("It claims more frames than it holds.", path=path, cure=AGAIN)
+            rows = [points[: len(names)] for _, points, _ in reader.read_frames(copy=True)]
+            axis, fps = reader.get_screen_axis(), float(reader.point_rate)
+            unit = reader.get("POINT:UNITS")
+            unit = "" if unit is None else str(unit.string_value).strip()
+    except FileFormatError:
+        raise
+    except Exception as error:  # the package raises whatever it meets in a damaged file
+        raise FileFormatError(f"The C3D is damaged: {str(error)[:120]}.", path=path, cure=AGAIN) from error
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names), 5)
+    places = np.where(table[:, :, 3:4] < 0.0, np.nan, table[:, :, :3])  # residual -1: not seen
+    up = "" if axis is None else str(axis[1]).strip().lower().lstrip("+")
+    return names, places, fps, unit, up if up in ("x", "y", "z", "-x", "-y", "-z") else ""
