@@ -37,7 +37,7 @@ from poise.terrain import Terrain
 
 MOTION_ENDINGS = frozenset({".bvh", ".amc", ".glb", ".gltf", ".npz", ".usda", ".usdc", ".usdz", ".fbx", ".mvnx"})
 """Files with these endings are clips whatever they hold: what cannot be read of them is a fault."""
-MAYBE_ENDINGS = frozenset({".txt", ".json", ".usd"})
+MAYBE_ENDINGS = frozenset({".txt", ".json", ".usd", ".csv"})
 """Files with these endings may be anything: only those that look like a motion count."""
 
 

@@ -21,7 +21,19 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
 
-FORMATS: tuple[str, ...] = ("bvh", "asf_amc", "deepmimic", "usd", "npz", "gltf", "mvnx", "markers", "fbx")
+FORMATS: tuple[str, ...] = (
+    "bvh",
+    "asf_amc",
+    "deepmimic",
+    "usd",
+    "robot_clip",
+    "npz",
+    "gltf",
+    "mvnx",
+    "markers",
+    "mjcf",
+    "fbx",
+)
 """Modules of `poise.io`, one per format, in the order in which they are asked for a file's content."""
 
 ELSEWHERE = {
