@@ -70,7 +70,7 @@ def robot_file(folder: Path) -> Path:
 
 def steps_in_place(names: tuple[str, ...], frames: int = 60, fps: float = 30.0) -> tuple[Array, Array, Array]:
     """Root places, quaternions wxyz and hinge angles of a robot that lifts one foot after the other."""
-    phase = 2.0 * np.pi * np.arange(frames) / fps
+    phase = np.asarray(2.0 * np.pi * np.arange(frames, dtype=np.float64) / fps)
     angles = np.zeros((frames, len(names)))
     for side, sign in (("left", 1.0), ("right", -1.0)):
         lift = np.clip(sign * np.sin(phase), 0.0, None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Hinge, Skeleton
 from poise.core.typing import Array
@@ -122,7 +122,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     raise FileFormatError(
         "This is a robot or scene without motion.",
         path=path,
-        cure="Name a clip of it, with this file as --skeleton; or let it follow one: poise track CLIP -c ROBOT.xml.",
+        cure=f"{SKELETON_ALONE[0]}; for a motion name a clip of it, with this file as --skeleton.",
     )
 
 
