@@ -22,7 +22,8 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
-from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, expect, frames, new_system, write_terms
+from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, expect, frames, new_system
+from poise.step.table import write_terms
 from poise.step.writers import write
 from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
 
@@ -143,6 +144,12 @@ def _lists(step: Step, kind: str) -> Lists:
     elif kind == "coupled bounds":
         lists[1].append(Within(JointTorque((6, 12)), -1.0, 1.0, 3.0))
         lists[1].append(AtLeast(JointAcceleration((12, 14)), 0.5, 9.0))
+    elif kind == "hard bounds":
+        normals = np.tile([0.0, 0.0, 1.0], (2, 1, 1))
+        lists[1].append(AtLeast(PointAcceleration(np.array([0, 3]), normals), np.array([4.0, -30.0])))
+        lists[1].append(Within(JointTorque((6, 12)), -0.4, 0.3))
+        lists[1].append(AtLeast(JointAcceleration((12, 14)), 0.5))
+        lists[1].append(AtLeast(JointAcceleration((14, 16)), 0.5, 9.0))
     elif kind == "strict root":
         lists[1][0] = Equal(RootWrench(), 0.0)
         lists[0].append(Objective(AngularMomentumRate(), 0.0, 0.1))
@@ -156,7 +163,7 @@ def _lists(step: Step, kind: str) -> Lists:
 
 
 KINDS = (
-    "plain", "relative weight", "bounds", "coupled bounds", "strict root", "single coefficients",
+    "plain", "relative weight", "bounds", "coupled bounds", "hard bounds", "strict root", "single coefficients",
     "two targets of one torque",
 )  # fmt: skip
 
@@ -178,6 +185,14 @@ def test_core_equals_its_twin_and_the_readable_path(kind: str, feet: list[int]) 
     assert s.residuals[:3].max() < 1e-9
     assert s.residuals[4] == pytest.approx(results[0].certificate.dynamics, abs=1e-9)
     assert np.array_equal(s.acting[: s.bounds], results[0].bounds_active)
+    assert results[0].solver == "active set"
+    if kind == "hard bounds":  # some act and some do not, whatever was expected
+        own = slice(-18, -2)
+        assert 0 < plain.bounds_active[own].sum() < 16
+        for expected in (plain.bounds_active, ~plain.bounds_active):
+            again = solve_step(step, objectives, constraints, warm_bounds=expected, costs=False)
+            assert np.abs(again.a - plain.a).max() <= 2e-6 * (1.0 + np.abs(plain.a).max())
+            assert np.array_equal(again.bounds_active, plain.bounds_active)
     assert results[0].certificate.holds(1e-9)
     assert results[0].certificate.dynamics < 1e-9
     assert np.array_equal(results[0].bounds_active, plain.bounds_active)

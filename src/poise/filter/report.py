@@ -207,7 +207,7 @@ class Recorder:
                 "sliding_power_max_W": float(self._power[solved].max()),
             },
             "solver": {
-                "name": "daqp" if figure.options.readable or figure.options.hard_contact else "active set",
+                "name": "daqp" if figure.options.readable else "active set",
                 "solves": t.solves,
                 "failures": t.failures,
                 "fallbacks": dict(t.fallbacks),

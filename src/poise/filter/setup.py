@@ -44,7 +44,7 @@ class Options:
         goal_without: Joints or roles whose bodies are left out of the goal's center of mass.
         physicality: The knob.
         friction: Coulomb coefficient.
-        hard_contact: No point goes below the ground, as hard rows (slower: the full program).
+        hard_contact: No point goes below the ground, as hard rows (slower).
         readable: Solve every step with the readable path.
         engine: "qp", or "pd" for the baseline of the paper's comparison.
         plans_ahead: A clip's way over ground that rests is planned from all of it; else, as in a stream, from what lies

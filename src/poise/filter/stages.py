@@ -21,7 +21,8 @@ from poise.filter.goal import advance_goal, move_goal
 from poise.filter.reference import reference_frame
 from poise.filter.setup import Setup
 from poise.native import Block, compiled
-from poise.step.system import SOLVED, answer, write_terms
+from poise.step.system import SOLVED, answer
+from poise.step.table import write_terms
 
 NOT_TRIED, NOT_FINITE, SENSED, TARGETED, DONE = range(-1, 4)
 """How far `usual_step` came: not called, not a finite state, sensed, targets set, at the next pose."""

@@ -104,7 +104,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         has_turns: word  1 where an objective is on turns of bodies
         friction: real  Coulomb coefficient of plain contacts
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
-        terms: word  terms of the list that `write_terms` writes, see step/writers.py
+        terms: word  terms of the list that `write_terms` writes, see step/table.py
         table: word[most_terms, 7]  kind, first dof or body, rows, addresses of target, weight, points, directions
         bounds_needed: word  more bounds than there is room for, written by `write_terms`
         contact_points: word[most_touching]  the touching points

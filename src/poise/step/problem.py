@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.native.function import address_of
 from poise.step.quantities import ContactCoefficients, Quantity
 from poise.step.step import Rows, Step
@@ -219,6 +219,8 @@ class Gathered(NamedTuple):
     Least-squares rows: Σ w (A a + X λ − r)², those with a part on λ first; only these are in X. Soft bounds:
     w ‖J a + X λ − s − lower‖², s ≥ 0; their X has no columns if λ enters in none. Hard bounds: lower ≤ rows ≤ upper.
     Squares of single accelerations need no rows: Σ dof_weight a² − 2 dof_pull a, shapes (nv,).
+    Every bound, in the order of the constraints and of a `Within` first the lower ones, belongs to a row: `bound_row`
+    counts the soft rows and then the hard ones; `bound_sign` is 1 for an upper bound of a hard row, else −1.
     D and the X are transposed views, so that a column per coefficient is contiguous.
     """
 
@@ -243,6 +245,8 @@ class Gathered(NamedTuple):
     hard_lower: Array
     hard_upper: Array
     hard_names: tuple[str, ...]
+    bound_row: Index
+    bound_sign: Array
 
     @property
     def has_numbers(self) -> bool:
@@ -311,6 +315,8 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
     soft: list[_Block] = []
     hard: list[_Block] = []
     hard_upper: list[Array] = [np.zeros(0)]
+    soft_count = hard_count = 0
+    sides: list[tuple[bool, int, int, float]] = []
     for constraint in constraints:
         rows = known.get(id(constraint.quantity)) or constraint.quantity.rows(step)
         rows, constraint = _bounded(rows, constraint)
@@ -321,10 +327,17 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
             hard.append(_Block(rows, 1.0, constraint.lower, constraint))
             upper = constraint.upper if isinstance(constraint, Within) else np.inf
             hard_upper.append(as_rows(upper, len(rows.c), constraint) - rows.c)
+            first, hard_count = hard_count, hard_count + len(rows.c)
+            sides.append((True, first, hard_count, -1.0))
+            if isinstance(constraint, Within):
+                sides.append((True, first, hard_count, 1.0))
             continue
-        soft.append(_Block(rows, constraint.weight, constraint.lower, constraint))
+        blocks = [_Block(rows, constraint.weight, constraint.lower, constraint)]
         if isinstance(constraint, Within):
-            soft.append(_Block(rows, constraint.weight, constraint.upper, constraint, -1.0))
+            blocks.append(_Block(rows, constraint.weight, constraint.upper, constraint, -1.0))
+        soft += blocks
+        first, soft_count = soft_count, soft_count + len(blocks) * len(rows.c)
+        sides.append((False, first, soft_count, -1.0))
     A, X, w, r = _stack(coupled + plain, nv, n, sum([len(block.rows.c) for block in coupled]))
     G, D, _, g = _stack(equal, nv, n)
     is_soft_coupled = any([block.rows.on_lambda is not None for block in soft])
@@ -335,7 +348,12 @@ def gather(step: Step, objectives: Sequence[Objective], constraints: Sequence[Co
         G, D, g, tuple([block.term.name for block in equal]),
         soft_J, soft_X, soft_lower, soft_weight, hard_J, hard_X, hard_lower, np.concatenate(hard_upper),
         tuple([block.term.name for block in hard]),
+        np.concatenate([np.arange(first, end) + hard * soft_count for hard, first, end, _ in sides] or [_NO_BOUNDS]),
+        np.concatenate([np.full(end - first, sign) for _, first, end, sign in sides] or [np.zeros(0)]),
     )  # fmt: skip
+
+
+_NO_BOUNDS = np.zeros(0, dtype=np.int64)
 
 
 def _weighty(rows: Rows, objective: Objective, kept: npt.NDArray[np.bool_]) -> tuple[Rows, Objective]:

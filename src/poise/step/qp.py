@@ -5,8 +5,8 @@
 It is the oracle of the fast path and the solver of hard bounds.
 
 daqp first makes a least-distance problem of it: with P = Uᵀ U and y = U z + U⁻ᵀ q it is min ½ ‖y‖² under the rows
-times U⁻¹. Here LAPACK does that, which is faster, and daqp gets the problem in y. It starts from the multipliers of the
-last solve where they fit: that changes the time, not the answer.
+times U⁻¹. Here LAPACK does that, which is faster, and daqp gets the problem in y. It starts from what is expected to
+act: that changes the time, not the answer.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.linalg import blas, lapack, null_space
 
 from poise.core.errors import StepInfeasible
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags, Index
 from poise.step.problem import Gathered
 
 _EQUALITY = 5
@@ -76,7 +76,7 @@ class FullAnswer(NamedTuple):
 
     Attributes:
         a, coefficients, slacks: Shapes (nv,), (n,), (k,).
-        multipliers: Of λ ≥ 0, s ≥ 0, the equalities and the hard bounds, scaled; positive at an upper bound.
+        acting: Which bounds act, in the order of `Gathered.bound_row`.
         residuals: Relative: primal, dual, duality gap.
         iterations: Of daqp.
     """
@@ -84,17 +84,17 @@ class FullAnswer(NamedTuple):
     a: Array
     coefficients: Array
     slacks: Array
-    multipliers: Array
+    acting: Flags
     residuals: tuple[float, float, float]
     iterations: int
 
 
-def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
+def solve_full(problem: Gathered, warm: Flags | None = None, warm_bounds: Flags | None = None) -> FullAnswer:
     """Solve for accelerations, coefficients and slacks.
 
     Args:
         problem: Objectives and constraints as numbers.
-        start: `FullAnswer.multipliers` of a similar problem; their signs say which bounds are expected to act.
+        warm, warm_bounds: As in `solve_step`.
 
     Raises:
         StepInfeasible: if the hard constraints cannot hold together, or if the objectives and the equalities leave some
@@ -112,6 +112,7 @@ def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
             problem=problem,
             constraints=tuple(dict.fromkeys(problem.equal_names)),
         )
+    start = _start(problem, warm, warm_bounds)
     scaled, multipliers, iterations = _least_distance(p, U, start) if is_definite else NONE
     flag = 1
     if scaled is None:
@@ -123,9 +124,28 @@ def solve_full(problem: Gathered, start: Array | None = None) -> FullAnswer:
     if not np.isfinite(z).all():
         raise _infeasible(problem, flag)
     residuals = _certify(p, scaled, multipliers)
-    return FullAnswer(
-        z[:nv], np.maximum(z[nv : nv + n], 0.0), np.maximum(z[nv + n :], 0.0), multipliers[nv:], residuals, iterations
-    )
+    acting = multipliers[nv:][_places(problem)] * problem.bound_sign > 0.0
+    own = np.where(multipliers[nv : len(z)] < 0.0, 0.0, np.maximum(z[nv:], 0.0))  # λ and s
+    return FullAnswer(z[:nv], own[:n], own[n:], acting, residuals, iterations)
+
+
+def _places(problem: Gathered) -> Index:
+    """Where the multiplier of each bound is behind those of the accelerations."""
+    is_hard = problem.bound_row >= len(problem.soft_weight)
+    return len(problem.lambda_weight) + problem.bound_row + is_hard * len(problem.g)
+
+
+def _start(problem: Gathered, warm: Flags | None, warm_bounds: Flags | None) -> Array | None:
+    """Multipliers of λ ≥ 0, s ≥ 0, the equalities and the hard bounds of whose signs daqp starts; None where nothing is
+    known. They are positive at an upper bound.
+    """
+    n, places = len(problem.lambda_weight), _places(problem)
+    out = np.zeros(n + len(problem.soft_weight) + len(problem.g) + len(problem.hard_lower))
+    if warm is not None and len(warm) == n:
+        out[:n] = np.where(warm, 0.0, -1.0)
+    if warm_bounds is not None and len(warm_bounds) == len(places):
+        out[places[warm_bounds]] = problem.bound_sign[warm_bounds]
+    return out if out.any() else None
 
 
 def _program(problem: Gathered) -> _Program:
@@ -194,7 +214,7 @@ def _least_distance(p: _Program, U: Array, start: Array | None) -> tuple[Array |
     moved = rows @ sides[:, -1]
     lower, upper = np.maximum(p.lower[free:] + moved, -_MOST), np.minimum(p.upper[free:] + moved, _MOST)
     _, primal, dual, pivot, _ = _TRIES[0]
-    starts = [start, None] if start is not None and len(start) == len(rows) else [None]
+    starts = [start, None] if start is not None else [None]
     for dual_start in starts:
         y, _, flag, info = daqp.solve(
             np.eye(count), None, rows, upper, lower, p.sense[free:].copy(), primal_tol=primal, dual_tol=dual,

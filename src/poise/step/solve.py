@@ -1,4 +1,4 @@
-"""Solve one step: the condensed system where it applies, the full program where it must.
+"""Solve one step: the condensed system, or the full program where hard bounds ask for it.
 
 The answer comes with its own proof. `respond` says how it changes with a force that is not among its unknowns: a figure
 among bodies answers their contact forces by its own lists: a = a₀ + B F for a generalized force F, where B comes from
@@ -90,10 +90,8 @@ class StepResult(NamedTuple):
         certificate: Its proof.
         solver: "active set", or "daqp".
         solves: Small systems solved inside.
-        bounds_active: Which rows of the soft bounds act (their slack is zero), in the order of the constraints; of a
-            `Within` first the lower ones.
-        multipliers: Of λ ≥ 0, the slacks, the equalities and the hard bounds, where daqp solved the step; a start for
-            the next one.
+        bounds_active: Which rows of the bounds act, in the order of the constraints; of a `Within` first the lower
+            ones.
         costs: Cost of each objective by name; empty unless asked for.
     """
 
@@ -105,7 +103,6 @@ class StepResult(NamedTuple):
     solver: str
     solves: int
     bounds_active: npt.NDArray[np.bool_]
-    multipliers: Array | None = None
     costs: Mapping[str, float] = MappingProxyType({})
 
 
@@ -118,7 +115,6 @@ def solve_step(
     warm: Flags | None = None,
     warm_bounds: Flags | None = None,
     guess: Array | None = None,
-    start: Array | None = None,
     costs: bool = True,
 ) -> StepResult:
     """The accelerations and contact coefficients that satisfy the constraints and serve the objectives best.
@@ -133,28 +129,29 @@ def solve_step(
         constraints: What must hold.
         readable: Solve the whole program with daqp instead of the condensed one; the oracle of the tests.
         warm: Coefficients expected to be positive, shape (n,); changes the time, not the answer.
-        warm_bounds: Rows of the soft bounds expected to act.
-        guess: Accelerations expected, shape (nv,); the soft bounds they would break are expected to act.
-        start: `StepResult.multipliers` of a similar step, for the full program; also changes the time only.
+        warm_bounds: Rows of the bounds expected to act, as `StepResult.bounds_active` of a similar step.
+        guess: Accelerations expected, shape (nv,); the bounds they would break are expected to act.
         costs: Also report the cost of each objective.
 
     Raises:
         StepInfeasible: if the hard constraints conflict or depend on one another, or no solver got through.
         InvalidValue: if a target or weight has the wrong shape or is not finite, or a weight is negative.
     """
-    is_known = not readable and table_of(system_of(step.state)).knows(objectives, constraints)
-    if readable or (not is_known and any([c.weight is None for c in constraints if not isinstance(c, Equal)])):
-        result = _readable(step, objectives, constraints, start)
+    if readable:
+        result = _readable(step, objectives, constraints, warm, warm_bounds)
     else:
         s = write(step, objectives, constraints)
         expect(s, warm, warm_bounds, guess)
         status = answer(s)
         if status == NO_SUCH_POINT:
             _require_points(step, objectives, constraints)
-        if status != SOLVED:
+        if status == SOLVED:
+            result = result_of(s)
+        elif any([c.weight is None for c in constraints if not isinstance(c, Equal)]):
+            result = _readable(step, objectives, constraints, warm, warm_bounds)
+        else:
             require_numbers(objectives, constraints)
             raise _failure(gather(step, objectives, constraints), status)
-        result = result_of(s)
     return result._replace(costs=_costs(step, objectives, result)) if costs else result
 
 
@@ -183,18 +180,18 @@ def certificate_of(s: Block) -> Certificate:
 
 
 def _readable(
-    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint], start: Array | None
-) -> StepResult:
+    step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint],
+    warm: Flags | None, warm_bounds: Flags | None,
+) -> StepResult:  # fmt: skip
     problem = gather(step, objectives, constraints)
     if not problem.has_numbers:
         require_numbers(objectives, constraints)
-    found = qp.solve_full(problem, start)
+    found = qp.solve_full(problem, warm, warm_bounds)
     moved = step.state.M @ found.a + step.state.bias
     left = float(np.abs(step.state.data.inverse_dynamics(found.a) - moved).max(initial=0.0))
     return StepResult(
         found.a, found.coefficients, step.torque(found.a, found.coefficients), step.forces(found.coefficients),
-        Certificate(*found.residuals, left), "daqp", found.iterations, np.asarray(found.slacks <= 1e-12),
-        multipliers=found.multipliers,
+        Certificate(*found.residuals, left), "daqp", found.iterations, found.acting,
     )  # fmt: skip
 
 

@@ -9,17 +9,15 @@ with η the multipliers of the equalities, it is one symmetric system with the r
     ⎢ G   0    D  │  g ⎥
     ⎣−C   Dᵀ   S  │ −f ⎦
 
-Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by an active set. A soft bound is left out
-until an answer breaks it; then its row and its slack are taken in and the step is solved again.
+Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by an active set. A bound is left out until
+an answer breaks it; then its row is taken in and the step is solved again. A soft one brings its slack. A hard one,
+whose weight is infinite, is an equality until it would have to pull: a primal-dual active set (Hintermüller, Ito and
+Kunisch 2002).
 
 `SystemStorage` keeps the block "System" of `native.fields`; the functions below take it.
 """
 
 from __future__ import annotations
-
-import ctypes
-import math
-from typing import Any
 
 import numpy as np
 
@@ -32,6 +30,8 @@ from poise.step.active_set import nonnegative
 SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT = 0, 1, 2, 3, 4
 ROUNDS = 12
 """So often a step is solved again because an answer broke a bound that was left out."""
+HELD_TO = 1e-7
+"""Residuals of an answer with hard bounds that act; one with larger ones is none."""
 
 
 def stride(order: int) -> int:
@@ -100,86 +100,6 @@ def form_of(s: Block) -> Array:
 def packed(array: Array, *shape: int) -> Array:
     """The leading numbers of an array in another shape, as the core packs them."""
     return array.reshape(-1)[: int(np.prod(shape))].reshape(shape)
-
-
-TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND, COEFFICIENT = range(10)
-"""How a term of a list is written: see `writers`."""
-
-
-def numbers_at(address: int, *shape: int, kind: Any = ctypes.c_double) -> Array:
-    """The numbers at an address, as an array of this shape."""
-    if not math.prod(shape):
-        return np.zeros(shape)
-    return np.ctypeslib.as_array((kind * math.prod(shape)).from_address(address)).reshape(shape)
-
-
-def _join(weight: Array, target: Array, more: Array, other: Array) -> None:
-    """Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets."""
-    more = np.where(more >= 0.0, more, np.nan)
-    mean = (weight * target + more * other) / np.where(weight + more == 0.0, 1.0, weight + more)
-    target[:] = np.where(weight == 0.0, other, np.where(more == 0.0, target, mean))
-    weight += more
-
-
-@compiled("System *s", returns="word")
-def write_terms(s):
-    """Write the terms in the table, and nothing that stood there before; how many bounds found no room."""
-    s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.held_count = s.k = s.bounds = s.bounds_needed = 0
-    s.relative = 0.0
-    s.torque_weight[:], s.dof_weight[:], s.dof_pull[:] = 0.0, 0.0, 0.0
-    for t in range(s.terms):
-        kind, first, count, target_at, weight_at, points_at, rows_at = s.table[t].tolist()
-        target, own = numbers_at(target_at, count), slice(first, first + count)
-        weights = {COM: 0, HELD: 0, COEFFICIENT: s.pose.nv}.get(kind, count)
-        weight = numbers_at(weight_at, weights)
-        axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
-        if kind in (POINT, POINT_BOUND):
-            points = numbers_at(points_at, count // first, kind=ctypes.c_int64).repeat(first)
-        if kind in (POINT, PLACE, POINT_BOUND, ROW_BOUND):
-            wide = s.pose.nv if kind == ROW_BOUND else 3
-            axes = numbers_at(rows_at, count, wide)
-        if kind == TORQUE:
-            _join(s.torque_weight[own], s.torque_target[own], weight, target)
-        elif kind == TURN:
-            if not s.has_turns:
-                s.turn_weight[:] = 0.0
-            s.has_turns = 1
-            _join(s.turn_weight.reshape(-1)[own], s.turn_target.reshape(-1)[own], weight, target)
-        elif kind == DOF:
-            s.dof_weight[own] += weight
-            s.dof_pull[own] += weight * target
-        elif kind == POINT:
-            at = slice(s.directed, s.directed + count)
-            s.direction_point[at], s.direction[at], s.directed = points, axes, s.directed + count
-            s.direction_weight[at], s.direction_target[at] = weight, target
-        elif kind == PLACE:
-            at = slice(s.directed, s.directed + count)
-            place = s.pose.xpos[first] + s.pose.xmat[first].reshape(3, 3) @ numbers_at(points_at, 3)
-            s.direction_point[at], s.direction_body[at], s.direction_place[at] = -1, first, place
-            s.direction[at], s.direction_weight[at], s.direction_target[at] = axes, weight, target
-            s.directed += count
-        elif kind == HELD:
-            s.held_count, s.held_first = count, first
-            s.g[s.k : s.k + count] = target
-            s.k += count
-        elif kind == COM:
-            s.k = s.com_count = count
-            s.com_first, s.com_root, s.g[:count] = first % 3, first // 3, target
-        elif kind == COEFFICIENT:
-            s.relative, s.relative_weight[:] = numbers_at(rows_at, 1)[0], weight
-            s.target[: 4 * s.touching] = target.reshape(-1, 4)[s.contact_points[: s.touching]].ravel()
-        else:
-            bound = np.flatnonzero(target != -np.inf)  # without a lower bound there is none
-            found = bound[: s.most_bounds - s.bounds]
-            s.bounds_needed += len(bound) - len(found)
-            at = slice(s.bounds, s.bounds + len(found))
-            s.is_given[at], s.lower[at], s.bound_weight[at] = kind == ROW_BOUND, target[found], weight[found]
-            if kind == ROW_BOUND:
-                s.J[at] = axes[found]
-            else:
-                s.bound_point[at], s.bound_axis[at] = points[found], axes[found]
-            s.bounds += len(found)
-    return s.bounds_needed
 
 
 @compiled("const real normals[k][3], real out[k][3][3]")
@@ -345,9 +265,10 @@ def solve(s):
 
 def _solve(s: Block) -> int:
     nv, n, c, k, bounds = s.pose.nv, s.n, s.c, s.k, s.bounds
-    order, z0 = nv + k + c, nv + k
+    order = nv + k + c
     weight, target, J, lower = s.weight[:n], s.target[:n], s.J[:bounds], s.lower[:bounds]
     taken, bound_weight, slacks = s.taken[:bounds], s.bound_weight[:bounds], s.slacks[:bounds]
+    is_hard = np.isinf(bound_weight)
     X = packed(s.X, bounds, c) if s.is_coupled else np.zeros((bounds, c))
     s.residuals[:] = 0.0
     s.x[:n] = 0.0
@@ -357,20 +278,24 @@ def _solve(s: Block) -> int:
     if not np.isfinite(given).all():
         return NOT_POSITIVE
     for _ in range(ROUNDS):
-        own = np.flatnonzero(taken)
-        size = order + len(own)
+        own, held = np.flatnonzero(taken & ~is_hard), np.flatnonzero(taken & is_hard)
+        z0, size = nv + k + len(held), order + len(held) + len(own)
         W, right = np.zeros((size, size)), np.zeros(size)
-        W[:order, :order], right[:order] = given[:, :order], given[:, order]
+        at = np.r_[: nv + k, z0 : z0 + c]
+        W[np.ix_(at, at)], right[at] = given[:, :order], given[:, order]
+        W[nv + k : z0, :nv], W[nv + k : z0, z0 : z0 + c], right[nv + k : z0] = J[held], X[held], lower[held]
+        W[:, nv + k : z0] = W[nv + k : z0].T
         # w ‖J a + X u − s − lower‖²
-        rows = np.concatenate([J[own], np.zeros((len(own), k)), X[own], -np.eye(len(own))], axis=1)
+        rows = np.concatenate([J[own], np.zeros((len(own), z0 - nv)), X[own], -np.eye(len(own))], axis=1)
         W += (rows.T * bound_weight[own]) @ rows
         right += rows.T @ (bound_weight[own] * lower[own])
         np.linalg.cholesky(W[:nv, :nv])  # raises where it is not positive
         across = W[:nv, nv:z0]
-        held = across.T @ np.linalg.solve(W[:nv, :nv], across)
-        if not np.isfinite(held).all():
+        gram = across.T @ np.linalg.solve(W[:nv, :nv], across)
+        if not np.isfinite(gram).all():
             return NOT_POSITIVE
-        if k and np.linalg.cond(held / np.sqrt(np.outer(held.diagonal(), held.diagonal()))) > 1e13:
+        worst = 1e13 if not len(held) else 1e10
+        if z0 > nv and np.linalg.cond(gram / np.sqrt(np.outer(gram.diagonal(), gram.diagonal()))) > worst:
             return DEPENDENT
         gone = np.linalg.solve(W[:z0, :z0], np.column_stack([W[:z0, z0:], right[:z0]]))
         Z = W[z0:, z0:] - W[:z0, z0:].T @ gone[:, :-1]
@@ -395,32 +320,45 @@ def _solve(s: Block) -> int:
             return NOT_POSITIVE
         value = J @ a + X @ u - lower
         broken = ~taken & ~((value >= -1e-9 * (1.0 + np.abs(lower))) & (bound_weight >= 0.0))
-        if broken.any():
-            taken |= broken
+        press = np.zeros(bounds)
+        press[held] = head[nv + k :]
+        pulls = press > 1e-9 * np.abs(press).max(initial=0.0)
+        if broken.any() or pulls.any():
+            taken[:] = (taken | broken) & ~pulls
             continue
         s.a[:], s.x[:n] = a, x[:n]
-        s.residuals[:3] = _certificate(s, given, np.concatenate([head, u]), share, value)
-        return SOLVED
+        s.residuals[:3] = _certificate(s, given, np.concatenate([head[: nv + k], u]), share, value, press)
+        return SOLVED if not len(held) or s.residuals[:2].max() <= HELD_TO else DEPENDENT
     return CYCLED
 
 
-def _certificate(s: Block, given: Array, v: Array, share: Array, value: Array) -> tuple[float, float, float]:
-    """Relative residuals of an answer v = (a, η, u) in the problem as it was given: primal, dual, complementarity."""
+def _certificate(
+    s: Block, given: Array, v: Array, share: Array, value: Array, press: Array
+) -> tuple[float, float, float]:
+    """Relative residuals of an answer v = (a, η, u) in the problem as it was given: primal, dual, complementarity.
+
+    `value` is what each bound has beyond its lower one, `press` the multipliers of hard ones that act.
+    """
     nv, n, k, bounds = s.pose.nv, s.n, s.k, s.bounds
     order, z0, x = len(v), s.pose.nv + s.k, s.x[: s.n]
     weight, target, slacks = s.weight[:n], s.target[:n], s.slacks[:bounds]
     rest = given[:, :order] @ v - given[:, order]
-    short = np.where(s.taken[:bounds], s.bound_weight[:bounds] * (value - slacks), 0.0)
+    taken, is_hard = s.taken[:bounds], np.isinf(s.bound_weight[:bounds])
+    soft = np.where(taken & ~is_hard, s.bound_weight[:bounds], 0.0)
+    soft[is_hard] = 0.0
+    short = np.where(is_hard, press, soft * (value - slacks))
     rest[:nv] += short @ s.J[:bounds]
     if s.is_coupled:
         rest[z0:] += short @ packed(s.X, bounds, s.c)
-    primal = np.max(np.abs(rest[nv:z0]) / (1.0 + np.abs(given[nv:z0, order])), initial=0.0)
+    missed = np.abs(value) / (1.0 + np.abs(s.lower[:bounds])) * (taken & is_hard)
+    primal = np.max(np.abs(rest[nv:z0]) / (1.0 + np.abs(given[nv:z0, order])), initial=missed.max(initial=0.0))
     scale = max(np.abs(given[:nv, order]).max(), np.abs(given.diagonal()[:nv] * v[:nv]).max(), 1e-300)
     parts = (
         -share @ given[z0:, order] - weight * target,
         share @ (given[z0:, :nv] @ v[:nv]),
         share @ (given[z0:, nv:z0] @ v[nv:z0]),
-        s.taken[:bounds] * s.bound_weight[:bounds] * s.lower[:bounds],
+        soft * s.lower[:bounds],
+        press,
     )
     x_scale = max(1e-300, *(np.abs(part).max(initial=0.0) for part in parts))
     rate = np.concatenate([weight * (x - target) + share @ rest[z0:], -short])

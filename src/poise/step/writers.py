@@ -1,182 +1,37 @@
 """Lists of objectives and constraints, brought into the system of a step.
 
-The core writes the usual kinds of quantities from a table with one row for each term: what kind it is, and where its
-numbers are. Every other quantity is written by its own rows, so a new one needs `rows` and nothing else.
+The core writes the usual kinds of quantities from a `table`. Every other quantity is written here, by its own rows.
 """
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
+from poise.core.typing import Array
 from poise.native import Block
-from poise.native.function import address_of
 from poise.step.contacts import Columns
 from poise.step.problem import (
     AtLeast,
     Constraint,
     Equal,
-    Named,
     Objective,
     RelativeWeight,
     Within,
     as_rows,
     coefficient_target,
     coefficient_terms,
-    constant,
 )
-from poise.step.quantities import (
-    BodyAngularAcceleration,
-    ComAcceleration,
-    ContactAcceleration,
-    ContactCoefficients,
-    JointAcceleration,
-    JointTorque,
-    PlaceAcceleration,
-    PointAcceleration,
-    Quantity,
-    RootWrench,
-)
+from poise.step.quantities import JointTorque, Quantity, RootWrench
 from poise.step.step import Rows, Step
-from poise.step.system import (
-    COEFFICIENT,
-    COM,
-    DOF,
-    HELD,
-    PLACE,
-    POINT,
-    POINT_BOUND,
-    ROW_BOUND,
-    TORQUE,
-    TURN,
-    enlarge,
-    packed,
-    system_of,
-    write_terms,
-)
-
-_NO_POINTS, _NO_ROWS, _WORLD = np.zeros(0, dtype=np.int64), np.zeros(0), np.eye(3)
-_ENTRY = struct.Struct("=7q")
-"""Seven integers, a row of `table`; written four times as fast as by NumPy."""
-
-
-class _Full(Exception):
-    """The block has too little room; holds the name of the count and how many are needed."""
+from poise.step.system import enlarge, packed, system_of
+from poise.step.table import Full, Table, bound_weight, write_terms
 
 
 class _NeedsCoefficients(Exception):
     """A quantity names single coefficients: they need a column each."""
-
-
-class Row(NamedTuple):
-    """One row of the table from which the core writes a list: what kind of term it is, and where its numbers are.
-
-    Attributes:
-        kind, first, size: `term_kind`, `term_first` and `term_count` of the block "System".
-        target, weight, points, rows: Addresses.
-        kept: The arrays that lie there.
-        is_fixed: They are the term's own, so that the row holds as long as the term does.
-    """
-
-    kind: int
-    first: int
-    size: int
-    target: int
-    weight: int
-    points: int
-    rows: int
-    kept: tuple[Array | Index, ...]
-    is_fixed: bool
-
-
-class Table:
-    """The table of a block "System": rows for the terms that the core writes, and the terms that it does not.
-
-    A term that is the same object at the same place as in the last list keeps its row, so a list that is made once is
-    written without looking at it again; its arrays may hold other numbers each time.
-    """
-
-    def __init__(self) -> None:
-        self.terms: list[Objective | Constraint] = []
-        self.rows: list[Row | None] = []
-        self.slots: list[int] = []
-        self.others: list[Objective | Constraint] = []
-        self.on_coefficients: list[Objective] = []
-        self.is_by_point = False
-        self.lists: tuple[object, object] | None = None
-
-    def knows(self, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> bool:
-        """These are the tuples of the last list, which the core writes whole from arrays that stay the same."""
-        return self.lists is not None and self.lists[0] is objectives and self.lists[1] is constraints
-
-    def take(self, step: Step, s: Block, terms: list[Objective | Constraint]) -> None:
-        """Make the table that of another list."""
-        known, rows = self.terms, self.rows
-        fresh: dict[int, Row | None] = {}
-        is_alike = len(known) == len(terms)
-        for k, term in enumerate(terms if is_alike else ()):
-            if term is not known[k] or ((row := rows[k]) is not None and not row.is_fixed):
-                fresh[k] = _row(step, term)
-                is_alike = is_alike and _is_alike(known[k], rows[k], term, fresh[k])
-        if not is_alike:
-            fresh = {k: _row(step, term) for k, term in enumerate(terms)}
-            self.rows = rows = list(fresh.values())
-            self._assign(s, terms)
-        for k, row in fresh.items():
-            rows[k] = row
-            if row is not None and (slot := self.slots[k]) >= 0:
-                _ENTRY.pack_into(s.table, slot * _ENTRY.size, *row[:7])
-        self.terms = terms
-        if is_alike and all([self.slots[k] >= 0 for k in fresh]):
-            return
-        left = [term for term, slot in zip(terms, self.slots, strict=True) if slot < 0]
-        self.on_coefficients = [t for t in left if isinstance(t, Objective) and t.quantity.is_on_coefficients]
-        self.others = [t for t in left if not (isinstance(t, Objective) and t.quantity.is_on_coefficients)]
-
-    def _assign(self, s: Block, terms: list[Objective | Constraint]) -> None:
-        """Give the terms their places in the table; −1 for those that are written by their rows."""
-        self.terms, self.slots = [], []
-        directed = equal = count = 0
-        has_com = has_held = self.is_by_point = are_bounds_over = False
-        alone = sum([term.quantity.is_on_coefficients for term in terms]) == 1
-        for term, row in zip(terms, self.rows, strict=True):
-            kind = -1 if row is None else row.kind
-            takes = row is not None
-            if kind == COM:
-                takes, has_com = not has_com, True
-            elif kind == HELD:
-                takes, has_held = not has_held, True
-            elif kind == COEFFICIENT:
-                takes = self.is_by_point = alone
-            elif isinstance(term, AtLeast | Within):  # bounds keep their order
-                takes = takes and not are_bounds_over
-                are_bounds_over = not takes
-            self.slots.append(count if takes else -1)
-            if row is None or not takes:
-                continue
-            count += 1
-            directed += row.size if kind in (POINT, PLACE) else 0
-            equal += row.size if kind in (COM, HELD) else 0
-        for name, needed in (("terms", count), ("directed", directed), ("k", equal)):
-            if needed > s.most[name]:
-                raise _Full(name, needed)
-        if has_com and has_held:  # the core makes the rows of a center of mass, and they stand first
-            first = next(k for k, row in enumerate(self.rows) if row is not None and row.kind == COM)
-            place = self.slots[first]
-            self.slots = [0 if k == first else x + 1 if 0 <= x < place else x for k, x in enumerate(self.slots)]
-        s.values.terms = count
-
-
-def _is_alike(known: Objective | Constraint, row: Row | None, term: Objective | Constraint, other: Row | None) -> bool:
-    """Whether one term may take the place of another in a table."""
-    if type(known) is not type(term) or known.quantity.is_on_coefficients != term.quantity.is_on_coefficients:
-        return False
-    return row is other if row is None or other is None else row[:3] == other[:3]
 
 
 class Writer:
@@ -202,7 +57,7 @@ class Writer:
             raise InvalidValue("Coefficients by point are for plain contacts, which have four each.")
         s.external[:] = self.step.external
         if write_terms(s):
-            raise _Full("bounds", s.bounds + s.bounds_needed)
+            raise Full("bounds", s.bounds + s.bounds_needed)
         for term in table.others:
             if isinstance(term, Objective):
                 self.rows(term, *self._rows(term.quantity))
@@ -248,7 +103,7 @@ class Writer:
     def room(self, name: str, count: int) -> int:
         """The count, if the block has room for it."""
         if count > self.s.most[name]:
-            raise _Full(name, count)
+            raise Full(name, count)
         return count
 
     def _equal(self, constraint: Equal) -> None:
@@ -259,15 +114,14 @@ class Writer:
         self._on_columns(s.D, at, s.values.k, on_u)
 
     def _bound(self, constraint: AtLeast | Within) -> None:
-        """Append a soft bound; one from above is one from below on the opposite."""
-        assert constraint.weight is not None, "a hard bound goes to daqp"
+        """Append a bound; one from above is one from below on the opposite."""
         s, at = self.s, self.s.values.bounds
         on_a, on_u, c = self._rows(constraint.quantity)
         if on_u is not None and not s.values.is_coupled:
             self.need_columns()
             s.values.is_coupled = 1
             packed(s.X, at, s.values.c)[:] = 0.0
-        weight = as_rows(constraint.weight, len(c), constraint)
+        weight = as_rows(bound_weight(constraint), len(c), constraint)
         sides = [(1.0, constraint.lower)]
         if isinstance(constraint, Within):
             sides.append((-1.0, constraint.upper))
@@ -352,7 +206,7 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
             if are_kept and table.is_by_point and not table.others and all([r and r.is_fixed for r in table.rows]):
                 table.lists = objectives, constraints
             return s
-        except _Full as full:
+        except Full as full:
             name, count = full.args
             s = enlarge(step.state, name, count)
         except _NeedsCoefficients:
@@ -365,136 +219,6 @@ def prepare(step: Step, objectives: Sequence[Objective], constraints: Sequence[C
     table.lists = None
     try:
         table.take(step, s, [*objectives, *constraints])
-    except _Full:
+    except Full:
         return False
     return table.is_by_point and not table.others
-
-
-# --- one row for each kind of term; None where its rows must do it
-
-
-def _row(step: Step, term: Objective | Constraint) -> Row | None:
-    quantity = term.quantity
-    if isinstance(term, Objective):
-        make = ROWS.get(type(quantity))
-        if make is None or isinstance(term.weight, RelativeWeight) != (type(quantity) is ContactCoefficients):
-            return None
-        return make(step, term, quantity)
-    if isinstance(term, Equal):
-        torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
-        if type(torque) is JointTorque and torque.damping is None:
-            first, end = step.state.model.dofs(torque.dofs, term.name)
-            return _made(term, HELD, first, end - first, term.target, 0.0)
-        if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
-            return None
-        if quantity.axes not in "xyz":
-            return None
-        place = 3 * step.state.model.tree(quantity.of) + "xyz".index(quantity.axes)
-        return _made(term, COM, place, len(quantity.axes), term.target, 0.0)
-    if isinstance(term, Within) or term.weight is None:
-        return None
-    if type(quantity) is PointAcceleration:
-        return _of_points(step, term, POINT_BOUND, quantity, term.lower, term.weight)
-    if type(quantity) is JointAcceleration and quantity.along is not None:
-        rows = quantity.along
-        return _made(term, ROW_BOUND, 0, len(rows), term.lower, term.weight, rows=rows)
-    return None
-
-
-def _made(
-    term: Objective | Constraint, kind: int, first: int, count: int, target: Array | float,
-    weight: Array | float | RelativeWeight, points: Index | Array = _NO_POINTS, rows: Array = _NO_ROWS,
-) -> Row:  # fmt: skip
-    """The row of a term from its numbers."""
-    targets, target_at, is_own_target = _numbers(target, count, term)
-    weights, weight_at, is_own_weight = _numbers(weight, count, term)
-    axes = np.ascontiguousarray(rows, dtype=np.float64)
-    places: Any = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
-    is_fixed = is_own_target and is_own_weight and axes is rows and places is points
-    rows_at, points_at = [address_of(x) if x.size else 0 for x in (axes, places)]
-    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, axes, places), is_fixed)
-
-
-def _numbers(value: Array | float | RelativeWeight, count: int, term: Named) -> tuple[Array, int, bool]:
-    """One number a row, their address, and whether they hold as long as the term does."""
-    if isinstance(value, int | float):
-        return *constant(float(value), count), True
-    array = np.ascontiguousarray(as_rows(value, count, term), dtype=np.float64)
-    return array, address_of(array) if count else 0, array is value
-
-
-def _of_points(
-    step: Step, term: Objective | Constraint, kind: int, quantity: PointAcceleration | ContactAcceleration,
-    target: Array | float, weight: Array | float | RelativeWeight,
-) -> Row | None:  # fmt: skip
-    count, each = quantity.axes.shape[:2]
-    if not each:
-        return None
-    points = quantity.indices(step.state.model)
-    return _made(term, kind, each, count * each, target, weight, points, quantity.axes)
-
-
-def _torque(step: Step, objective: Objective, quantity: JointTorque) -> Row | None:
-    if quantity.damping is not None:
-        return None
-    first, end = step.state.model.dofs(quantity.dofs, objective.name)
-    return _made(objective, TORQUE, first, end - first, objective.target, objective.weight)
-
-
-def _root_wrench(step: Step, objective: Objective, quantity: RootWrench) -> Row | None:
-    return _torque(step, objective, quantity.torque(step))
-
-
-def _turns(step: Step, objective: Objective, quantity: BodyAngularAcceleration) -> Row | None:
-    one = quantity.index(step)
-    first, count = (3, 3 * (step.state.model.body_count - 1)) if one is None else (3 * one, 3)
-    return _made(objective, TURN, first, count, objective.target, objective.weight)
-
-
-def _dofs(step: Step, objective: Objective, quantity: JointAcceleration) -> Row | None:
-    own = quantity.own_dofs(step)
-    if own is None:
-        return None
-    return _made(objective, DOF, own[0], own[1] - own[0], objective.target, objective.weight)
-
-
-def _points(step: Step, objective: Objective, quantity: PointAcceleration) -> Row | None:
-    return _of_points(step, objective, POINT, quantity, objective.target, objective.weight)
-
-
-def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row:
-    body = step.state.model.body(quantity.body)
-    along = _WORLD if quantity.along is None else quantity.along
-    target, weight = objective.target, objective.weight
-    return _made(objective, PLACE, body, len(along), target, weight, quantity.offset, along)
-
-
-def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:
-    if (np.asarray(quantity.others) >= 0).any():
-        return None
-    return _of_points(step, objective, POINT, quantity, objective.target, objective.weight)
-
-
-def _coefficients(step: Step, objective: Objective, quantity: ContactCoefficients) -> Row | None:
-    weight, points = objective.weight, step.state.model.point_count
-    if not quantity.is_by_point or not isinstance(weight, RelativeWeight):
-        return None
-    target = np.ascontiguousarray(np.reshape(objective.target, (points, 4)), dtype=np.float64)
-    torque_weight = np.ascontiguousarray(as_rows(weight.torque_weight, step.nv, objective), dtype=np.float64)
-    kept = target, torque_weight, np.array([weight.share])
-    is_fixed = np.shares_memory(target, objective.target) and torque_weight is weight.torque_weight
-    target_at, weight_at, share_at = [address_of(x) if x.size else 0 for x in kept]
-    return Row(COEFFICIENT, 0, 4 * points, target_at, weight_at, 0, share_at, kept, is_fixed)
-
-
-ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
-    JointTorque: _torque,
-    RootWrench: _root_wrench,
-    BodyAngularAcceleration: _turns,
-    JointAcceleration: _dofs,
-    PointAcceleration: _points,
-    PlaceAcceleration: _place,
-    ContactCoefficients: _coefficients,
-    ContactAcceleration: _contact_acceleration,
-}
-"""Kinds of quantities that the core writes."""

@@ -75,7 +75,7 @@ class Problem:
 
 
 def solve(
-    problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array, start: Array | None = None
+    problem: Problem, touching: Touching, held: Held, friction: Array, slips: Array, last: StepResult | None = None
 ) -> tuple[StepResult, str]:
     """Solve the step of a world whose contacts are known.
 
@@ -85,7 +85,7 @@ def solve(
         held: Grips.
         friction: Coulomb coefficient of each contact, shape (K,).
         slips: Unit direction in which each contact slides, zero where it stands, shape (K, 3).
-        start: `StepResult.multipliers` of a step like this one: saves time.
+        last: Of a step like this one: saves time.
 
     Returns:
         The solved step, and in words what was changed to make it solvable; "" if nothing was.
@@ -101,6 +101,7 @@ def solve(
         friction = np.concatenate([friction, np.ones(count)])
         slips = np.concatenate([slips, np.zeros((count, 3))])
     counts = problem.counts
+    warm, warm_bounds = (None, None) if last is None else (last.coefficients > 0.0, last.bounds_active)
 
     def attempt(slips: Array | None, soft: Callable[[Constraint], float | None] | None) -> StepResult:
         contacts = None
@@ -113,7 +114,7 @@ def solve(
         more, bounds = contact_control(step, touching, held, problem.weights)
         desired, hard = [*problem.objectives, *more], [*problem.constraints, *bounds]
         if soft is None:
-            return solve_step(step, desired, hard, start=start, costs=False)
+            return solve_step(step, desired, hard, warm=warm, warm_bounds=warm_bounds, costs=False)
         desired, hard, softened = _softened(step, desired, hard, soft)
         result = solve_step(step, desired, hard, readable=True, costs=False)
         for name, slack in _slack(step, softened, result).items():
@@ -338,7 +339,7 @@ def touching_now(candidates: Candidates, known: Flags, velocities: Array) -> Fla
 
 def settle(
     problem: Problem, integrator: Integrator, candidates: Candidates, drifts: Array, grips: Grips, known: Flags,
-    stay_weights: Array, *, start: Array | None = None, looks_again: bool = False,
+    stay_weights: Array, *, before: StepResult | None = None, looks_again: bool = False,
 ) -> Settled:  # fmt: skip
     """Solve a step, and again until its contacts hold.
 
@@ -350,7 +351,7 @@ def settle(
         grips: Closed hands.
         known: Spots that touched in the step before, shape (S,).
         stay_weights: How much it matters that each point stays where it touches, 1 as usual, shape (point_count,).
-        start: `StepResult.multipliers` of the step before: saves time.
+        before: The step before: saves time.
         looks_again: Whether to come back as soon as bodies meet that are no candidates.
 
     Raises:
@@ -388,14 +389,14 @@ def settle(
         )  # fmt: skip
         try:
             held = Held(*grips.points, ways, grip_bends)
-            result, change = solve(problem, touching, held, friction[k], slips[k], start)
+            result, change = solve(problem, touching, held, friction[k], slips[k], before)
         except StepInfeasible:
             if answer is None:
                 raise
             changes.add("contacts not settled")
             break
         changes |= {change} - {""}
-        start = result.multipliers
+        before = result
         q, v = integrator.move(dt, result.a)
         if slips.any() and float(np.abs(v[problem.joints]).max(initial=0.0)) > JAMMED * FASTEST:
             slips = np.zeros_like(slips)

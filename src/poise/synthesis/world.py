@@ -151,7 +151,7 @@ class World:
         self._carried: list[tuple[int, Hand]] = []
         self._felt: set[int] = set()
         self._surface: Index | None = None
-        self._multipliers: Array | None = None
+        self._last: StepResult | None = None
         self._is_at_rest = not any(s.movement is not None or np.isfinite(s.until) for s in scene.surfaces)
         self._faces = Faces.at(scene.surfaces, 0.0)
         require_outside(self.cast, self.state, self._faces)
@@ -340,10 +340,10 @@ class World:
             drifts = drifts_of(candidates, problem.state.points, self._faces, integrator.faces)
             is_last = searches == SEARCHES
             settled = settle(
-                problem, integrator, candidates, drifts, self._grips, known, stay_weights, start=self._multipliers,
+                problem, integrator, candidates, drifts, self._grips, known, stay_weights, before=self._last,
                 looks_again=not is_last,
             )  # fmt: skip
-            self._multipliers = settled.result.multipliers
+            self._last = settled.result
             if len(settled.met) and not is_last:
                 met, searches = np.union1d(met, settled.met), searches + 1
             elif torn := self._grips.slip(self._other, self.time, self.settings.dt):

@@ -2,7 +2,8 @@
  *
  *   min ½ aᵀQ a − aᵀ(b + Cᵀz) + ½ zᵀS z + fᵀz + ½ Σ ε (λ − λ*)²   s.t.  G a + D z = g,  λ ≥ 0, s ≥ 0,  z = (u, s)
  *
- * with u = Σ λ share the columns through which contacts act, s the slacks of soft bounds. It is one system in
+ * with u = Σ λ share the columns through which contacts act, s the slacks of soft bounds. Hard bounds, those of infinite
+ * weight, that act are equalities. It is one system in
  * (a, η, z), η the multipliers of the equalities, with the right side as its last column:
  *
  *     ⎡ Q   Gᵀ  −Cᵀ │  b ⎤        Eliminating the first nv + k pivots (the k of η are negative) leaves Z z = −h.
@@ -13,6 +14,7 @@
 
 enum { SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT };
 enum { ROUNDS = 12 };
+static const real HELD_TO = 1e-7;
 
 static word stride(word order) { return multiple_of_8(order + 1); }
 
@@ -443,19 +445,20 @@ static const real *lazy_row(void *of, word i) {
     return row;
 }
 
-/* Relative residuals of an answer v = (a, η, z) in the problem as it was given: primal, dual, complementarity. Leaves
- * what the answer misses of the rows of a and η at the head of `room`, and behind it the slope along each of x. */
-static void certify(System *s, const real *v, const real *x, real *room) {
+/* Relative residuals of an answer v = (a, η, z) in the problem as it was given: primal, dual, complementarity. The last
+ * `hard` of η are of the hard bounds that act. Leaves what the answer misses of the rows of a and η at the head of `room`,
+ * and behind it the slope along each of x. */
+static void certify(System *s, word hard, const real *v, const real *x, real *room) {
     word nv = s->pose->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
-    const real *a = v, *eta = v + nv, *z = v + z0, *form = s->form;
-    real *gradient = room, *missed = gradient + nv, *rates = missed + k, *pushed = rates + n + s->bounds, *pulled = pushed + c, *slope = pulled + c, *shorts = slope + c;
+    const real *a = v, *eta = v + nv, *press = eta + k, *z = press + hard, *form = s->form;
+    real *gradient = room, *missed = gradient + nv, *short_of = missed + k, *rates = short_of + hard, *pushed = rates + n + s->bounds, *pulled = pushed + c, *slope = pulled + c, *shorts = slope + c;
     real scale = 1e-300, x_scale = 1e-300, primal = 0, dual = 0, gap = 0, total = 1e-300;
     fill(0.0, pushed, 3 * c);
     for (word i = 0; i < nv; i++) gradient[i] = -form[i * ld + order];
     for (word i = 0; i < nv; i++) {
         const real *row = form + i * ld;
         scale = larger(larger(scale, fabs(row[order])), fabs(row[i] * a[i]));
-        gradient[i] += dot(row + i, v + i, order - i);
+        gradient[i] += dot(row + i, v + i, z0 - i) + dot(row + z0, z, c);
         add(a[i], row + i + 1, gradient + i + 1, nv - i - 1);
         add(-a[i], row + z0, pushed, c); /* C a */
     }
@@ -475,8 +478,14 @@ static void certify(System *s, const real *v, const real *x, real *room) {
         if (!s->taken[i]) continue;
         real value = dot(a, s->J + i * nv, nv) - s->lower[i] - s->slacks[i];
         if (s->is_coupled) value += dot(z, s->X + i * c, c);
-        shorts[i] = s->bound_weight[i] * value;
-        x_scale = larger(x_scale, fabs(s->bound_weight[i] * s->lower[i]));
+        if (isinf(s->bound_weight[i])) {
+            shorts[i] = *press++, *short_of++ = value;
+            primal = larger(primal, fabs(value) / (1.0 + fabs(s->lower[i])));
+            x_scale = larger(x_scale, fabs(shorts[i]));
+        } else {
+            shorts[i] = s->bound_weight[i] * value;
+            x_scale = larger(x_scale, fabs(s->bound_weight[i] * s->lower[i]));
+        }
         add(shorts[i], s->J + i * nv, gradient, nv);
         if (s->is_coupled) add(shorts[i], s->X + i * c, slope, c);
     }
@@ -518,16 +527,16 @@ static void refine(const real *W, word ld, const real *d, word order, const real
     }
 }
 
-/* From x = (λ, s) to v = (a, η, u, s) by the factors; 0 where it is not finite. */
-static int go_back(System *s, const real *W, word ld, const real *d, word order, const real *x, real *v) {
-    word n = s->n, c = s->c, z0 = s->pose->nv + s->k;
+/* From x = (λ, s) to v = (a, η, u, s) by the factors, z0 of (a, η); 0 where it is not finite. */
+static int go_back(System *s, const real *W, word ld, const real *d, word z0, word order, const real *x, real *v) {
+    word n = s->n, c = s->c;
     real *z = v + z0;
     fill(0.0, z, order - z0);
     v[order] = -1.0;
     for (word i = 0; i < n; i++)
         if (x[i] != 0.0) add(x[i], s->share + 6 * i, z + s->first[i], s->width[i]);
     for (word i = 0, q = 0; i < s->bounds; i++)
-        if (s->taken[i]) z[c + q] = s->slacks[i] = x[n + q], q++;
+        if (s->taken[i] && !isinf(s->bound_weight[i])) z[c + q] = s->slacks[i] = x[n + q], q++;
     for (word i = z0 - 1; i >= 0; i--) {
         v[i] = -dot(W + i * ld + i + 1, v + i + 1, order - i) * d[i];
         if (!isfinite(v[i])) return 0;
@@ -536,7 +545,7 @@ static int go_back(System *s, const real *W, word ld, const real *d, word order,
 }
 
 API word solve(System *s) {
-    word nv = s->pose->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, own_order = z0 + c, own_ld = stride(own_order);
+    word nv = s->pose->nv, n = s->n, c = s->c, given = nv + s->k, own_order = given + c, own_ld = stride(own_order);
     fill(0.0, s->residuals, 5);
     for (word i = 0; i < n; i++) {
         s->x[i] = 0;
@@ -544,22 +553,35 @@ API word solve(System *s) {
     }
     for (int round = 0; round < ROUNDS; round++) {
         real *room = s->room;
-        word more = 0;
-        for (word i = 0; i < s->bounds; i++) s->slacks[i] = 0, more += s->taken[i];
-        word size = c + more, order = z0 + size, wide = order + 1, ld = stride(order);
+        word more = 0, hard = 0;
+        for (word i = 0; i < s->bounds; i++) {
+            s->slacks[i] = 0;
+            if (s->taken[i]) isinf(s->bound_weight[i]) ? hard++ : more++;
+        }
+        word k = s->k + hard, z0 = nv + k, size = c + more, order = z0 + size, wide = order + 1, ld = stride(order);
         real *W = room, *d = W + order * ld, *v = d + order, *least = v + wide, *rest = least + k;
-        /* the form, and a column and a row for each slack that is in */
+        /* the form, a row for each hard bound that acts, and a column and a row for each slack that is in */
         for (word i = 0; i < own_order; i++) {
             const real *row = s->form + i * own_ld;
-            word at = i & ~(word)7;
-            memcpy(W + i * ld + at, row + at, (size_t)(own_order - at) * sizeof(real));
-            fill(0.0, W + i * ld + own_order, ld - own_order);
-            W[i * ld + order] = row[own_order];
+            real *to = W + (i < given ? i : i + hard) * ld;
+            word at = i & ~(word)7, cut = i < given ? given : own_order;
+            if (hard) fill(0.0, to, ld);
+            else fill(0.0, to + own_order, ld - own_order), cut = own_order;
+            memcpy(to + at + (i < given ? 0 : hard), row + at, (size_t)(cut - at) * sizeof(real));
+            if (cut < own_order) memcpy(to + z0, row + given, (size_t)c * sizeof(real));
+            to[order] = row[own_order];
         }
-        fill(0.0, W + own_order * ld, more * ld);
-        for (word i = 0, at = own_order; i < s->bounds; i++) {
+        fill(0.0, W + given * ld, hard * ld);
+        fill(0.0, W + (z0 + c) * ld, more * ld);
+        for (word i = 0, at = z0 + c, held = given; i < s->bounds; i++) {
             if (!s->taken[i]) continue;
             const real *J = s->J + i * nv, *X = s->X + i * c;
+            if (isinf(s->bound_weight[i])) {
+                for (word p = 0; p < nv; p++) W[p * ld + held] = J[p];
+                if (s->is_coupled) memcpy(W + held * ld + z0, X, (size_t)c * sizeof(real));
+                W[held++ * ld + order] = s->lower[i];
+                continue;
+            }
             real w = s->bound_weight[i], asked = w * s->lower[i];
             for (word p = 0; p < nv; p++) {
                 if (J[p] == 0.0) continue;
@@ -581,7 +603,7 @@ API word solve(System *s) {
         }
         if (eliminate(W, ld, order, nv, 0, nv, NULL, d, rest) >= 0) return NOT_POSITIVE;
         /* an equality that is a combination of others leaves a pivot of rounding only */
-        for (word e = 0; e < k; e++) least[e] = 1e-13 * fabs(W[(nv + e) * ld + nv + e]);
+        for (word e = 0; e < k; e++) least[e] = (e < s->k ? 1e-13 : 1e-10) * fabs(W[(nv + e) * ld + nv + e]);
         if (eliminate(W, ld, order, nv, nv, z0, least, d, rest) >= 0) return DEPENDENT;
         /* x = (λ, s): its h here, the rows of its H when they are asked for */
         for (word e = 1; e < size; e++)
@@ -598,16 +620,22 @@ API word solve(System *s) {
             h[i] = -s->weight[i] * s->target[i];
             for (word e = 0; e < s->width[i]; e++) h[i] -= s->share[6 * i + e] * W[(z0 + s->first[i] + e) * ld + order];
         }
-        for (word q = 0; q < more; q++) h[n + q] = -W[(own_order + q) * ld + order];
+        for (word q = 0; q < more; q++) h[n + q] = -W[(z0 + c + q) * ld + order];
         word solves = least_nonnegative(all, lazy_row, &H, h, expected, x, next);
         if (solves < 0) return CYCLED;
         s->residuals[3] += (real)solves;
-        if (!go_back(s, W, ld, d, order, x, v)) return NOT_POSITIVE;
+        if (!go_back(s, W, ld, d, z0, order, x, v)) return NOT_POSITIVE;
         const real *z = v + z0;
-        /* a bound left out must hold by itself; written so that nan is taken in and fails, as does a weight below 0 */
+        /* a bound left out must hold by itself; written so that nan is taken in and fails, as does a weight below 0. A
+         * hard one that would have to pull is left out */
         int holds = 1;
-        for (word i = 0; i < s->bounds; i++) {
-            if (s->taken[i]) continue;
+        real most = 0;
+        for (word e = given; e < z0; e++) most = larger(most, fabs(v[e]));
+        for (word i = 0, held = given; i < s->bounds; i++) {
+            if (s->taken[i]) {
+                if (isinf(s->bound_weight[i]) && v[held++] > 1e-9 * most) s->taken[i] = 0, holds = 0;
+                continue;
+            }
             real value = dot(v, s->J + i * nv, nv) - s->lower[i];
             if (s->is_coupled) value += dot(z, s->X + i * c, c);
             if (!(value >= -1e-9 * (1.0 + fabs(s->lower[i])) && s->bound_weight[i] >= 0.0)) s->taken[i] = 1, holds = 0;
@@ -615,29 +643,30 @@ API word solve(System *s) {
         if (!holds) continue;
         memcpy(s->x, x, (size_t)n * sizeof(real));
         real *proof = next + all * (all + 6), *spare = proof + z0 + n + 2 * s->bounds + 3 * c;
-        certify(s, v, x, proof);
+        certify(s, hard, v, x, proof);
         for (int again = 0; again < 3 && larger(s->residuals[0], s->residuals[1]) > 1e-9; again++) {
             refine(W, ld, d, z0, proof, v, spare);
-            certify(s, v, x, proof);
+            certify(s, hard, v, x, proof);
             if (all == 0 || s->residuals[1] <= 1e-9) continue;
             /* the slopes that are left, as a small problem around x */
             const real *rates = proof + z0;
             for (word i = 0; i < n; i++) h[i] = rates[i];
             for (word i = 0, q = 0; i < s->bounds; i++)
-                if (s->taken[i]) h[n + q++] = rates[n + i];
+                if (s->taken[i] && !isinf(s->bound_weight[i])) h[n + q++] = rates[n + i];
             for (word i = 0; i < all; i++) {
                 expected[i] = x[i] > 0.0;
                 if (expected[i]) add(-x[i], lazy_row(&H, i), h, all);
             }
             if (least_nonnegative(all, lazy_row, &H, h, expected, x, next) < 0) return CYCLED;
-            if (!go_back(s, W, ld, d, order, x, v)) return NOT_POSITIVE;
-            certify(s, v, x, proof);
+            if (!go_back(s, W, ld, d, z0, order, x, v)) return NOT_POSITIVE;
+            certify(s, hard, v, x, proof);
             refine(W, ld, d, z0, proof, v, spare);
             memcpy(s->x, x, (size_t)n * sizeof(real));
-            certify(s, v, x, proof);
+            certify(s, hard, v, x, proof);
         }
         memcpy(s->a, v, (size_t)nv * sizeof(real));
-        return SOLVED;
+        /* rows of hard bounds may be near to depending on one another */
+        return hard == 0 || larger(s->residuals[0], s->residuals[1]) <= HELD_TO ? SOLVED : DEPENDENT;
     }
     return CYCLED;
 }
