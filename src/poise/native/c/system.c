@@ -458,7 +458,8 @@ static void certify(System *s, word hard, const real *v, const real *x, real *ro
     for (word i = 0; i < nv; i++) {
         const real *row = form + i * ld;
         scale = larger(larger(scale, fabs(row[order])), fabs(row[i] * a[i]));
-        gradient[i] += dot(row + i, v + i, z0 - i) + dot(row + z0, z, c);
+        /* one sum where z follows: two round differently */
+        gradient[i] += hard ? dot(row + i, v + i, z0 - i) + dot(row + z0, z, c) : dot(row + i, v + i, order - i);
         add(a[i], row + i + 1, gradient + i + 1, nv - i - 1);
         add(-a[i], row + z0, pushed, c); /* C a */
     }
