@@ -19,6 +19,7 @@ from poise.cli.app import app
 from poise.core import rotations
 from poise.io.mjcf import Robot, read_robot
 from poise.samples import sample_path
+from poise.tracking.robots import figure_of_robot
 from tests.robots import ROBOT, robot_file, steps_in_place
 
 SMALL = ROBOT.replace('<geom type="mesh" mesh="arm"/>', "").replace(
@@ -166,10 +167,39 @@ def test_the_command_writes_a_folder_and_says_what_is_wrong(robot: Robot, tmp_pa
     assert {p.name for p in (tmp_path / "out").glob("*.npz")} == {"one.npz", "two.npz"}
     wrong = CliRunner().invoke(app, ["export", "mjlab", str(clips / "one.csv"), "--robot", xml, "-o", "x.csv"])
     assert isinstance(wrong.exception, poise.InvalidValue)
-    walk = CliRunner().invoke(
-        app, ["export", "mjlab", str(sample_path("walk")), "--robot", xml, "-o", str(tmp_path / "w.npz")]
+
+
+def test_hinges_that_stand_together_are_one_joint(robot: Robot) -> None:
+    figure = figure_of_robot(robot)
+    groups = [[robot.hinge_names[h].removesuffix("_joint") for h in group] for group in figure.groups if group]
+    assert ["left_hip_x", "left_hip_y", "left_hip_z"] in groups
+    assert ["left_knee"] in groups
+    assert sorted(name for group in groups for name in group) == sorted(
+        n.removesuffix("_joint") for n in robot.hinge_names
     )
-    assert "poise track" in str(walk.exception)
+    legs = [limb for limb in poise.Character.fit(figure.skeleton).limbs if limb.kind == "leg"]
+    assert [len(limb.bodies) for limb in legs] == [3, 3]
+
+
+def test_a_robot_follows_a_person_on_its_own_feet(robot: Robot, tmp_path: Path) -> None:
+    walk = tmp_path / "walk.bvh"
+    poise.save(poise.load(sample_path("walk")).cut(0.0, 1.6), walk)
+    run = CliRunner().invoke(
+        app,
+        ["export", "mjlab", str(walk), "--robot", str(robot_file(tmp_path)), "-o", str(tmp_path / "w.npz"), "--json"],
+    )
+    assert run.exit_code == 0, run.output
+    told = json.loads(run.stdout)
+    assert told["followed"]["complete"]
+    assert told["followed"]["foot_error_p95_m"] < 0.02
+    motion = poise.load(tmp_path / "w.npz", skeleton=tmp_path / "small.xml")
+    angles = robot.angles(motion)
+    knees = angles[:, [robot.hinge_names.index(f"{side}_knee_joint") for side in ("left", "right")]]
+    assert knees.min() > -1e-6  # within the limits, and bent the right way
+    assert np.ptp(knees, axis=0).min() > np.radians(25.0)
+    assert np.abs(np.diff(angles, axis=0)).max() < np.radians(20.0)  # no turn the other way round
+    way = motion.world[0][-1, 0] - motion.world[0][0, 0]
+    assert np.linalg.norm(way[:2]) > 0.8
 
 
 @pytest.mark.parametrize(

@@ -268,8 +268,14 @@ def receiver(name: str) -> Receiver:
     return FORMATS[name]
 
 
-def export(clip: Clip, to: str, path: Path) -> dict[str, Any]:
+def export(clip: Clip, to: str, path: Path, followed: dict[str, Any] | None = None) -> dict[str, Any]:
     """Write a clip and its sidecar `path` + ".json"; the sidecar's content.
+
+    Args:
+        clip: What is written.
+        to: A name of `FORMATS`.
+        path: The file.
+        followed: The report of `poise.tracking.robots.follow`, where the robot followed an actor.
 
     Raises:
         UnknownName: if no receiver has this name.
@@ -291,6 +297,12 @@ def export(clip: Clip, to: str, path: Path) -> dict[str, Any]:
             if clip.contacts[:, k].any()
         },
     }
+    if followed is not None:
+        told["followed"] = {
+            "complete": followed["complete"],
+            "helped_share": followed["fallback_steps"] / followed["steps"],
+            **followed["robot"],
+        }
     chosen.write(clip, path)
     write_json(path.with_name(path.name + ".json"), told)
     return told

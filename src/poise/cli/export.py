@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, out, output_paths, print_json
+from poise.cli.app import app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
 from poise.core.errors import InvalidValue
 
@@ -21,7 +22,10 @@ def export(
         typer.Argument(metavar="SYSTEM", help="mjlab, isaac, unitree, mimickit or protomotions.", show_default=False),
     ],
     clip_file: Annotated[
-        Path, typer.Argument(metavar="CLIP", help="Clip of the robot, or a folder of clips.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="CLIP", help="Clip of the robot or of an actor, or a folder of clips.", show_default=False
+        ),
     ],
     robot: Annotated[
         Path,
@@ -44,22 +48,25 @@ def export(
     ] = None,
     start: options.Start = None,
     end: options.End = None,
+    skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     source_fps: options.SourceFps = None,
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write clips of a robot as learning systems read them, with the contacts and forces that Poise measures.
+    """Write clips as learning systems read them, with the contacts and forces that Poise measures.
 
-    A person's clip is followed by the robot first: poise track CLIP -c ROBOT.xml -o FOLLOWED.npz.
+    Any other clip than one of the robot's own is an actor: the robot follows it first, on its own feet.
 
-    Example: [bold]poise export mjlab dance.csv --robot g1.xml -o dance.npz[/bold]
+    Example: [bold]poise export mjlab dance.bvh --robot g1.xml -o dance.npz[/bold]
     """
     import poise.io
     from poise.analysis.export import clip_of, receiver
     from poise.analysis.export import export as write
     from poise.io.files import all_or_none
+    from poise.io.format import format_of
     from poise.io.mjcf import read_robot
+    from poise.io.robot_clip import NAME as CLIPS
 
     chosen = receiver(system)
     if output.suffix.lower() != chosen.ending:
@@ -70,19 +77,34 @@ def export(
     beside = output.with_name(output.name + ".json")
     output_paths([output, beside], "-o and its sidecar", inputs=[clip_file, robot], overwrite=overwrite)
     model = read_robot(robot)
-    motion = poise.io.load(clip_file, skeleton=robot, clip=options.clip_key(clip), fps=source_fps)
+    beside_robot = robot if format_of(clip_file).NAME == CLIPS else skeleton
+    motion = poise.io.load(clip_file, skeleton=beside_robot, clip=options.clip_key(clip), fps=source_fps)
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
+    followed = None
+    if motion.skeleton.names != model.skeleton.names:
+        from poise.tracking.robots import follow
+
+        with progress(disable=not sys.stderr.isatty()) as bar:
+            task = bar.add_task("Following", total=None)
+            motion, followed = follow(
+                motion, model, progress=lambda done, total: bar.update(task, completed=done, total=total)
+            )
     rate = fps or chosen.rate
     motion = motion if rate is None else poise.io.resampled_to(motion, rate)
     exported = clip_of(motion, model)
     with all_or_none():
-        told = write(exported, system, output)
+        told = write(exported, system, output, followed)
     if chosen.note:
         note(chosen.note)
     if as_json:
         print_json(told)
         return
+    if followed is not None:
+        how = "to the end" if followed["complete"] else "not to the end: it fell, or lost the actor"
+        helped, error = followed["fallback_steps"] / followed["steps"], followed["robot"]["foot_error_p95_m"]
+        words = f"The robot follows {how}; its root is helped in {helped:.0%} of the steps, feet are within"
+        out().print(f"{words} {1000.0 * error:.0f} mm (95th percentile).", markup=False)
     force, moment = (told["feasibility"][k] for k in ("root_force_rms_weights", "root_moment_rms_Nm"))
     out().print(
         f"{output}: {told['frames']} frames at {told['fps']:.4g} fps, {len(told['joints'])} joints.", markup=False

@@ -12,7 +12,7 @@ import numpy as np
 from poise.core import rotations
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 from poise.core.motion import Motion
-from poise.core.skeleton import Hinge, Skeleton
+from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_text
 from poise.io.format import door_turn
@@ -84,7 +84,7 @@ class Robot:
         """
         if motion.skeleton.names != self.skeleton.names:
             raise InvalidValue(
-                "The motion's joints are not the robot's. Let the robot follow it first: poise track CLIP -c ROBOT.xml."
+                "The motion's joints are not the robot's. Let the robot follow it: poise.tracking.robots.follow."
             )
         out = np.zeros((motion.frame_count, len(self.hinges)))
         for column, joint in enumerate(self.hinges):
@@ -98,7 +98,7 @@ class Robot:
             if off.max() > OFF_AXIS:
                 raise InvalidValue(
                     f"Hinge {self.hinge_names[column]!r} is turned {np.degrees(off.max()):.1f}° off its axis in frame "
-                    f"{int(off.argmax())}; the robot cannot do that. Let it follow the clip: poise track."
+                    f"{int(off.argmax())}; the robot cannot do that."
                 )
         return out
 
@@ -201,8 +201,10 @@ def read_robot(path: Path) -> Robot:
         carrier[body], inside[body] = len(names) - 1, at
     if not hinges:
         raise FileFormatError("No joint of it turns.", path=path, cure="Name the file of a robot with hinges.")
+    ends = [(b, _tip(m, b)) for b in tree if b not in m.body_parentid[tree]]
+    tips = tuple(EndSite(carrier[b], tip - inside[b]) for b, tip in ends if tip is not None)
     skeleton = Skeleton(
-        tuple(names), np.array(parents), np.array(offsets), np.array(rests), hinges=hinges, fixed=frozenset(fixed)
+        tuple(names), np.array(parents), np.array(offsets), np.array(rests), tips, hinges, fixed=frozenset(fixed)
     )
     return Robot(
         skeleton,
@@ -213,6 +215,14 @@ def read_robot(path: Path) -> Robot:
         np.array([-inside[b] for b in tree]),
         float(m.body_mass[tree].sum()),
     )
+
+
+def _tip(m: Any, body: int) -> Array | None:
+    """Where a last body ends in its own frame: the middle of the shapes that are farthest from its origin."""
+    shapes = range(m.body_geomadr[body], m.body_geomadr[body] + m.body_geomnum[body])
+    places = np.array([m.geom_pos[g] for g in shapes]).reshape(-1, 3)
+    away = np.linalg.norm(places, axis=1)
+    return places[away > 0.95 * away.max()].mean(axis=0) if len(places) and away.max() > 1e-6 else None
 
 
 def _compiled(path: Path, text: str) -> Any:
