@@ -33,6 +33,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import Model
 from poise.step import AtLeast, Equal, Objective, Step, Within
 from poise.step import quantities as y
+from poise.terrain import Terrain
 from poise.tracking.retarget import Role, end_body
 
 Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
@@ -153,6 +154,26 @@ class Ground(NamedTuple):
 
     gap: Array
     normal: Array
+
+
+def ground_under(state: State, count: int, terrain: Terrain | None, floor: float, time: float) -> Ground:
+    """The ground under the first `count` contact points of a state, which are put against it.
+
+    Args:
+        state: Of the character.
+        count: Of its contact points.
+        terrain: Level at `floor` [m] if None.
+        floor: Height of level ground [m].
+        time: When [s]; ground may move.
+    """
+    if terrain is None:
+        normal = np.zeros((count, 3))
+        normal[:, 2] = 1.0
+        return Ground(state.points[:count, 2] - floor, normal)
+    state.touch(np.ascontiguousarray(terrain.sample(state.centers[:, :2], time).normal))
+    found = terrain.sample(state.points[:count, :2], time)
+    gap = (state.points[:count, 2] - found.height) * found.normal[:, 2]
+    return Ground(gap, np.ascontiguousarray(found.normal))
 
 
 class _Resting(NamedTuple):

@@ -24,11 +24,12 @@ from poise.phases.glitches import find_glitches
 from poise.phases.travel import direction_of_travel, in_place_velocity, off_the_spot
 from poise.physics import State
 from poise.terrain import Terrain
+from poise.tracking.actor import BEGINNING
 from poise.tracking.calibration import standing_pose
 from poise.tracking.lists import Settings
 from poise.tracking.retarget import Role, end_body, heading
 from poise.tracking.smooth import calmed
-from poise.tracking.tracker import BEGINNING, NEAR, PerformanceTracker
+from poise.tracking.tracker import NEAR, PerformanceTracker
 
 RATE = 120.0
 """Steps a second unless others are asked for; an actor recorded at another rate is interpolated."""

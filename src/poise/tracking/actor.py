@@ -1,0 +1,139 @@
+"""What the actor does, pose after pose: rows for the targets and soles, with rates, on the actor's floor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.core.typing import Array
+from poise.physics import State
+from poise.physics.mujoco_backend import model_of
+from poise.tracking.calibration import limb_points, standing_at, standing_pose
+from poise.tracking.retarget import Retargeter, end_body
+from poise.tracking.smooth import Known, Rows, Smoother, Soles
+
+BEGINNING = 6
+"""Least number of first poses that are taken as they are, to measure the actor's velocity; noise needs more."""
+KNOWN_SPEED = 3
+"""So many first poses of a live actor do not say how fast its feet are."""
+
+
+class ActorMotion:
+    """Poses of the actor, retargeted and smoothed.
+
+    Args:
+        actor: Who moves.
+        limbs: Of the actor, which stand.
+        pose: The first one, shape (nq,); the actor stands there, facing as it does now.
+        standing: Coordinates of the standing actor, shape (nq,); found if not given, see `standing_pose`.
+        floor: Height of its floor [m]; what its soles come down to if not given.
+        dt: Time between poses [s].
+        every: So many poses make one frame of the actor.
+
+    Attributes:
+        floor: Height of the actor's floor [m].
+        standing: How it stands.
+        rows: Of the targets on the character's scale: the pelvis, the center of mass, the ends of driven limbs.
+        soles: Of `limbs`, on the actor's scale.
+        scale: Its leg over that of a person [1].
+        pose_count: How many poses it has seen.
+    """
+
+    rows: Rows
+    soles: Rows
+
+    def __init__(
+        self,
+        actor: Character,
+        limbs: Sequence[str],
+        pose: Array,
+        *,
+        standing: Array | None,
+        floor: float | None,
+        dt: float,
+        every: int,
+    ) -> None:
+        self.actor, self.limbs, self.dt, self.every = actor, tuple(limbs), dt, every
+        self._state, self._still = State(model_of(actor)), np.zeros(actor.nv)
+        self._points = [limb_points(actor, limb) for limb in limbs]
+        self._ends = [end_body(actor, limb) for limb in limbs]
+        self._floor_is_given = floor is not None
+        places = self._places(pose)
+        self.floor = float(self._sole_places(places)[:, 2].min()) if floor is None else floor
+        still = standing_pose(actor, pose[None]) if standing is None else standing
+        self.standing = standing_at(actor, still, limbs, self.floor, places)
+        self.scale = self.standing.leg / 0.95
+        self.pose_count = 0
+
+    def retarget(self, retargeter: Retargeter, feet: Sequence[int], recorded: Array | None) -> None:
+        """Say how poses become rows.
+
+        Args:
+            retargeter: From this actor to the character.
+            feet: Rows of the character's feet, which are smoothed less.
+            recorded: All poses that will be seen, shape (F, nq), where they are known in advance.
+        """
+        self._retargeter = retargeter
+        self._recorded: tuple[Known, Known] | None = None
+        self._live: tuple[Smoother, Soles] | None = None
+        if recorded is not None:
+            rows, soles = zip(*(self._measure(pose) for pose in recorded), strict=True)
+            known = (Known(np.array(rows), self.dt, self.every), Known(np.array(soles), self.dt, self.every))
+            self._recorded = self.rows, self.soles = known
+            return
+        count = 2 + sum(bool(role.actor) for role in retargeter.roles)
+        smoother = Smoother(count, self.dt, self.scale, self.every, feet)
+        self._live = self.rows, self.soles = smoother, Soles(self.dt, self.scale, self.every)
+
+    def advance(self, pose: Array) -> None:
+        """Go on to the next pose (nq,); a recorded actor's next one is known."""
+        if self._live is not None:
+            smoother, soles = self._live
+            rows, places = self._measure(pose)
+            smoother.add(rows)
+            soles.add(places)
+        for known in self._recorded or ():
+            known.advance()
+        if not self._floor_is_given:
+            lowest = float(self.soles.x[:, 2].min())
+            # down within 0.05 s, up within 25 s: soles in the air say little
+            rate = 0.05 if lowest < self.floor else 25.0
+            self.floor += (1.0 - math.exp(-self.dt / rate)) * (lowest - self.floor)
+        self.pose_count += 1
+
+    @property
+    def is_young(self) -> bool:
+        """Whether too few poses were seen to say how the actor moves; never of a recorded one."""
+        return self._live is not None and (self._live[0].is_young or self.pose_count <= BEGINNING)
+
+    @property
+    def knows_speeds(self) -> bool:
+        """Whether enough poses were seen to say how fast feet are."""
+        return self._live is None or self.pose_count > KNOWN_SPEED
+
+    def _places(self, pose: Array) -> Array:
+        """Places of the actor's bodies in a pose [m], shape (B, 3)."""
+        self._state.move_to(pose, self._still)
+        self._state.touch()
+        return self._state.data.xpos[1:]
+
+    def _measure(self, pose: Array) -> tuple[Array, Array]:
+        """Rows of the targets for a pose, places and turns (T, 7), and of its soles (S, 3)."""
+        places, data = self._places(pose), self._state.data
+        place, turn = self._retargeter.targets(places, data.xquat[1:], data.subtree_com[1])
+        return np.concatenate([place, turn], axis=1), self._sole_places(places)
+
+    def _sole_places(self, places: Array) -> Array:
+        """Means of the contact points of each limb, at the height of the lowest [m]; its end without any."""
+        out = np.empty((len(self.limbs), 3))
+        for k, (own, end) in enumerate(zip(self._points, self._ends, strict=True)):
+            if not len(own):
+                out[k] = places[end]
+                continue
+            at = self._state.points[own]
+            out[k] = at.sum(axis=0) / len(own)
+            out[k, 2] = at[:, 2].min()
+        return out

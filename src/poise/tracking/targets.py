@@ -1,0 +1,209 @@
+"""Targets of a step: where the actor's motion puts each limb.
+
+Standing feet are held where they are, and everything else follows where the feet really stand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from poise.core import rotations
+from poise.core.typing import Array, Index
+from poise.core.units import GRAVITY
+from poise.physics.mujoco_backend import Model
+from poise.terrain import Terrain
+from poise.tracking.actor import ActorMotion
+from poise.tracking.balance import Sway, balance, must_carry, off_soles, restlessness
+from poise.tracking.calibration import Bend, in_style
+from poise.tracking.lists import Knees, Settings, Targets
+from poise.tracking.retarget import Retargeter
+from poise.tracking.stance import HIGH, Foot, Goal, Sinking, pelvis_drop
+
+STYLING = 0.2
+"""Time constant with which a style is blended in [s]."""
+CARRIED = 0.05
+"""Where the force on the actor acts is averaged over so long [s]."""
+LEANING = 0.2
+"""The center of mass is brought over the soles within so long [s]."""
+RISING = 0.2
+"""Targets rise with the ground under the feet within so long [s]."""
+LOWEST = 0.3
+"""The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
+
+
+class TargetGenerator:
+    """Makes the targets of each step from the actor's motion and from where the character's feet stand.
+
+    Args:
+        motion: What the actor does.
+        retargeter: From the actor to the character.
+        feet: The character's feet by limb, in the order of the actor's soles.
+        bends: How legs bend, by limb; legs without a knee have none.
+        dt: Of a step [s].
+        floor: Height of the character's floor [m].
+        terrain: Its ground; level at `floor` if not given.
+
+    Attributes:
+        shift: How far targets are off the actor's way [m], shape (2,).
+        catch: How far a foot has to step off to catch the body [m], shape (2,).
+    """
+
+    def __init__(
+        self,
+        motion: ActorMotion,
+        retargeter: Retargeter,
+        feet: Mapping[str, Foot],
+        bends: Mapping[str, Bend],
+        dt: float,
+        floor: float,
+        terrain: Terrain | None,
+    ) -> None:
+        self.motion, self.retargeter, self.feet = motion, retargeter, feet
+        self.bends, self.dt, self.floor, self.terrain = bends, dt, floor, terrain
+        self._bent: dict[str, Array] = {}
+        self.shift, self.catch = np.zeros(2), np.zeros(2)
+        self._lean, self._force = np.zeros(2), np.zeros(2)
+        self._styled = np.zeros((2 + len(retargeter.roles), 6))
+        self._rise, self._sinking = 0.0, Sinking()
+
+    def advance(self, time: float, style: Array | None, *, is_beginning: bool) -> Targets:
+        """Targets for the actor's present pose.
+
+        Args:
+            time: Of the step [s].
+            style: Shifts of the targets by a style, shape (T, 6); see `Style`.
+            is_beginning: Whether the run begins: feet and ground are taken as they are.
+        """
+        retargeter, rows, motion = self.retargeter, self.motion.rows, self.motion
+        place, velocity, acceleration = rows.x[:, :3].copy(), rows.v[:, :3].copy(), rows.a[:, :3].copy()
+        turn, spin = rows.turns, rows.spins
+        place[:, 2] -= retargeter.ratio * (motion.floor - retargeter.theirs.floor)
+        held = np.zeros(len(place), dtype=np.bool_)
+        heights = self._ground_under(np.array([place[foot.row, :2] + foot.shift for foot in self.feet.values()]), time)
+        place[:, :2] += self.shift
+        scale = motion.scale
+        carrying = self._must_carry(is_beginning=is_beginning)
+        # a live actor's first poses do not say how fast it is
+        begins = is_beginning and motion.knows_speeds
+        for k, foot in enumerate(self.feet.values()):
+            row = foot.row
+            speed = motion.soles.v[k]
+            over = foot.over(float(motion.soles.x[k, 2]) - motion.floor, speed, scale, begins=begins)
+            goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
+            goal.place[:2] += foot.shift - self.shift
+            goal.velocity[:2] += foot.drift
+            # a foot's target is no lower than the actor's sole is over its floor
+            if goal.place[2] < self.floor + foot.height:
+                goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
+            goal.place[2] += heights[k] - self.floor
+            goal.turn = foot.leveled(over, speed, scale, goal, begins=begins)
+            carries = foot is carrying and over < HIGH * scale
+            others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
+            foot.decide(over, speed, scale, goal, heights[k], others=others, carries=carries, begins=begins)
+            goal = foot.hold(goal)
+            place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
+            turn[row], spin[row] = goal.turn, goal.spin
+        if self.terrain is not None:
+            climbed = (1.0 - math.exp(-self.dt / RISING)) * (float(np.mean(heights)) - self.floor - self._rise)
+            self._rise += climbed
+            follow = np.setdiff1d(np.arange(len(place)), [foot.row for foot in self.feet.values()])
+            place[follow, 2] += self._rise
+            velocity[follow, 2] += climbed / self.dt
+        if style is not None:
+            share = 1.0 if is_beginning else 1.0 - math.exp(-self.dt / STYLING)
+            self._styled += share * (style - self._styled)
+            place, turn = in_style(place, turn, self._styled)
+        drop = min(pelvis_drop(self.feet.values(), place, turn[0]), LOWEST * retargeter.ours.leg)
+        self._sinking = Sinking(drop) if is_beginning else self._sinking.toward(drop, self.dt)
+        place[0, 2] -= self._sinking.depth
+        velocity[0, 2] -= self._sinking.speed
+        acceleration[0, 2] -= self._sinking.acceleration
+        stand = [place[foot.row, :2] + foot.arms() for foot in self.feet.values() if foot.stands]
+        if stand:
+            off = off_soles(place[1, :2], velocity[1, :2], np.concatenate(stand))
+            self._lean += (1.0 if is_beginning else 1.0 - math.exp(-self.dt / LEANING)) * (off - self._lean)
+        place[1, :2] -= self._lean
+        return Targets(place, velocity, acceleration, turn, spin, held)
+
+    def balance(self, com: Array, speed: Array, level: float, touching: Array, settings: Settings) -> Array:
+        """What is asked of the center of mass over the ground [m/s²], shape (2,).
+
+        On the way swinging feet are placed to catch the body, and everything follows where feet really stand.
+
+        Args:
+            com: The character's center of mass [m], shape (3,).
+            speed: Its velocity over the ground [m/s], shape (2,).
+            level: Height of the ground under it [m].
+            touching: Points that touch the ground [m], shape (m, 2).
+            settings: Weights.
+        """
+        ours, theirs, rows = self.retargeter.ours, self.retargeter.theirs, self.motion.rows
+        own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - level, 0.3 * ours.leg))
+        height = self.retargeter.ratio * float(theirs.com[2] - theirs.floor)
+        # the acceleration of one that rests is noise
+        acceleration = restlessness(rows.v[1, :2]) * rows.a[1, :2]
+        wanted = Sway(rows.x[1, :2] - self._lean, rows.v[1, :2], acceleration, height)
+        feet = tuple(self.feet.values())
+        found = balance(
+            own,
+            wanted,
+            feet,
+            rows.x[:, :2],
+            self.shift,
+            self.catch,
+            touching,
+            leg=ours.leg,
+            dt=self.dt,
+            gain=settings.com_gain,
+            reach=settings.reach,
+            step_reach=settings.step_reach,
+        )
+        self.shift, self.catch = found.placed.shift, found.catch
+        for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
+            foot.shift, foot.drift = shift, drift
+        return found.pull
+
+    def bend_knees(self, model: Model, q: Array, pelvis: Array, targets: Targets) -> Knees | None:
+        """How the knees of legs that swing should be bent, for their ends to be where they should.
+
+        Args:
+            model: Of the character.
+            q: Its pose, shape (nq,).
+            pelvis: Place of its pelvis [m], shape (3,).
+            targets: Of this step.
+        """
+        before, found = self._bent, list[tuple[Index, Array, Array]]()
+        ways = {
+            name: targets.place[foot.row] - pelvis - rotations.rotate(q[3:7], foot.hip)
+            for name, foot in self.feet.items()
+        }
+        self._bent = {name: bend.knees_at(float(np.linalg.norm(ways[name]))) for name, bend in self.bends.items()}
+        for name, bend in self.bends.items():
+            now = self._bent[name]
+            if not targets.held[self.feet[name].row]:
+                found.append(bend.toward(model, q, before.get(name, now), now, self.dt))
+        return Knees(*(np.concatenate(part) for part in zip(*found, strict=True))) if found else None
+
+    def restart_at(self, where: Array) -> None:
+        """Let all targets follow from a place (2,), standing on no foot."""
+        self.shift = where - self.motion.rows.x[0, :2]
+        self.catch = np.zeros(2)
+        for foot in self.feet.values():
+            foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
+
+    def _must_carry(self, *, is_beginning: bool) -> Foot | None:
+        """The foot that the actor's weight must be on though it seems not to stand."""
+        rows, leg = self.motion.rows, self.retargeter.ours.leg
+        rate = GRAVITY / max(float(rows.x[1, 2]) - self.floor, 0.3 * leg)
+        force = rows.x[1, :2] - rows.a[1, :2] / rate
+        self._force += (1.0 if is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)
+        return must_carry(self._force, tuple(self.feet.values()), rows.x[:, :2], leg)
+
+    def _ground_under(self, places: Array, time: float) -> list[float]:
+        """Height of the character's ground under places (K, 2) [m]."""
+        if self.terrain is None:
+            return [self.floor] * len(places)
+        return self.terrain.heights(places, time).tolist()
