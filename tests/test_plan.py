@@ -7,17 +7,15 @@ import pytest
 
 from poise.body import fit
 from poise.body.posing import joint_deviations, motion_to_q
+from poise.filter.curve import BOUND_WEIGHT, HOLD, smoothest
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.plan import GroundPlan, Track, rates, starts_level
 from poise.filter.plan_feet import (
-    BOUND_WEIGHT,
     FALL_SPEED,
-    HOLD,
     SHIFT_COST,
     Footholds,
     footholds,
     headroom,
-    smoothest,
     stances,
 )
 from poise.filter.preset import load_preset

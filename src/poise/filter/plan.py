@@ -19,7 +19,8 @@ from scipy import ndimage
 from poise.body.character import Character
 from poise.core.typing import Array, Flags
 from poise.filter import plan_feet
-from poise.filter.plan_feet import HOLD, Track, chain_of, headroom, smoothest, stances, tread_shifts
+from poise.filter.curve import HOLD, smoothest
+from poise.filter.plan_feet import Track, chain_of, headroom, stances, tread_shifts
 from poise.filter.preset import EndEffector
 from poise.terrain import Terrain
 
