@@ -45,10 +45,10 @@ def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
 def is_armature(motion: Motion, joint: int) -> bool:
     """Whether a joint only bears trunk and feet: it moves no skin, hangs on none that does, and stays where it is.
 
-    It marks the floor and is no part of what stands there.
+    It marks the floor and is no part of what stands there. Where no skin is known, a joint that stays is enough.
     """
     skeleton = motion.skeleton
-    if skeleton.skin is None or np.any(skeleton.skin[[joint, *skeleton.ancestors(joint)]] > 0.0):
+    if skeleton.skin is not None and np.any(skeleton.skin[[joint, *skeleton.ancestors(joint)]] > 0.0):
         return False
     way = np.ptp(motion.world[0][:, joint], axis=0)
     body = np.ptp(skeleton.rest[0], axis=0)

@@ -102,14 +102,16 @@ def _in_place_velocity(motion: Motion) -> Array:
     height, flat = positions[good, :, 2], velocity[good, :, :2]
     lowest = height.min(axis=1)
     ways = [flat[np.arange(len(good)), np.argmin(height, axis=1)]]
-    if find_loop(motion).is_loop:  # it goes round, so what is at the floor tells it, too, though the body flies between
+    if find_loop(motion).mismatch < LOOP_ANGLE:  # it goes round, so what is at the floor tells it, too, though the body flies between
         ways.insert(0, flat[height < np.percentile(lowest, 10.0) + AT_FLOOR * leg])
+    size = leg / HUMAN_LEG
+    least = SLIDE * min(size, math.sqrt(size))  # a small figure may be one drawn at another scale
     for sliding in ways:
         pace = float(np.median(np.linalg.norm(sliding, axis=1)))
         mean = np.median(sliding, axis=0)
         speed = float(np.linalg.norm(mean))
         carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
-        if speed > SLIDE * math.sqrt(leg / HUMAN_LEG) and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
+        if speed > least and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
             return np.array([mean[0], mean[1], 0.0])
     return still
 
