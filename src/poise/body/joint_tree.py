@@ -354,7 +354,8 @@ class JointTree:
             for b in kids[n + 1 :]:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
                 sides, mirrored = {self.side(a), self.side(b)}, self.are_twins(a, b)
-                if sides & {"left", "right"} and not mirrored and len(sides) == 2:
+                drawn_alike = self._have_one_shape(a, b)
+                if sides & {"left", "right"} and not mirrored and len(sides) == 2 and not ("" in sides and drawn_alike):
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
@@ -380,6 +381,13 @@ class JointTree:
             return False
         same = [abs(float(of[a] - of[b])) / max(float(of[a]), float(of[b]), 1e-12) for of in (self.skin, self.lengths)]
         return max(same) < MIRRORED
+
+    def _have_one_shape(self, a: int, b: int) -> bool:
+        """Whether two branches have as many bones and move as many vertices: mirrored, though a name was mistyped."""
+        if self.skin is None or min(self.below_skin[a], self.below_skin[b]) < FEWEST_VERTICES:
+            return False
+        unlike = abs(float(self.below_skin[a] - self.below_skin[b])) / float(self.below_skin[[a, b]].max())
+        return unlike < MIRRORED and self.bone_count(a) == self.bone_count(b)
 
     @cached_property
     def across(self) -> Array | None:

@@ -24,8 +24,9 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     path = tree.path(kid, with_asides=kind == "leg")
     if kind == "other":
         return Chain(kind, side, place, hub, tuple(path)) if tree.weight(kid) >= LIMB else None
-    path = _undivided(tree, path)
-    upper = first_long_bone(tree, kind, path, other)
+    mirror = tree.path(other, with_asides=kind == "leg")
+    path, twin = _undivided(tree, path, mirror), _undivided(tree, mirror, path)
+    upper = first_long_bone(tree, kind, path, kid, other)
     keep = [j for j in path[:upper] if kind == "arm" or place == "front"]
     keep = [j for j in keep if j not in tree.skeleton.fixed]
     if len(keep) > 1 and not tree.poses.is_bare:
@@ -56,7 +57,6 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     main = main[:most]
     while len(main) > 1 and tree.skin is not None and tree.below_skin[main[-1]] <= 0.0:
         main.pop()  # it marks where the skin ends
-    twin = _undivided(tree, tree.path(other, with_asides=kind == "leg"))
     place_of_last = path.index(main[-1])
     twin_is_tip = place_of_last >= len(twin) or _is_tip(tree, twin[place_of_last])
     if len(main) == most and _is_tip(tree, main[-1]) and twin_is_tip:
@@ -64,14 +64,16 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
 
 
-def _undivided(tree: JointTree, path: list[int]) -> list[int]:
-    """The path without joints inside a bone: pieces in one line whose names differ by a number alone."""
+def _undivided(tree: JointTree, path: list[int], mirror: list[int]) -> list[int]:
+    """The path without joints inside a bone: pieces in one line, on both sides, whose names differ by a number alone."""
     stems = [stem(name) for name in tree.skeleton.names]
+    sides = (path, mirror) if len(mirror) == len(path) else (path,)
     kept = path[:1]
-    for before, j, after in zip(path, path[1:], path[2:]):
+    for n, j in enumerate(path[1:-1], start=1):
         # "node 1" and "node 2" are no pieces of one bone: too many share the name
         same_name = stems[kept[-1]] == stems[j] and stems.count(stems[j]) <= MOST_PIECES
-        if not same_name or _straightness(tree, before, j, after) < np.cos(np.radians(12.0)):
+        straight = min(_straightness(tree, *side[n - 1 : n + 2]) for side in sides) if same_name else 0.0
+        if straight < np.cos(np.radians(12.0)):
             kept.append(j)
     return kept + path[max(len(path) - 1, 1) :]
 
@@ -91,9 +93,9 @@ def _is_tip(tree: JointTree, joint: int) -> bool:
     return bool(tree.reach[joint] < 1e-3 * tree.span and not tree.turns(joint) and not tree.poses.is_bare)
 
 
-def first_long_bone(tree: JointTree, kind: str, path: list[int], other: int) -> int:
+def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other: int) -> int:
     """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
-    mirror = _undivided(tree, tree.path(other))
+    mirror = _undivided(tree, tree.path(other), tree.path(kid))
     # what a hand holds is no part of it: the other one tells how far the limb reaches
     while kind == "arm" and len(path) > len(mirror) > 1 and tree.is_sided(path[0]) > tree.is_sided(path[-1]):
         path = path[:-1]

@@ -92,7 +92,7 @@ def _votes_left(forward: Array, across: Array) -> float:
 def _leg_joints(tree: JointTree, kid: int, other: int) -> tuple[int, int, int, int]:
     """Hip, knee, ankle and toe of the leg that begins at `kid`; the last joint again where it has fewer."""
     path = tree.path(kid)
-    upper = first_long_bone(tree, "leg", path, other)
+    upper = first_long_bone(tree, "leg", path, kid, other)
     last = len(path) - 1
     hip, knee, ankle, toe = (path[min(upper + k, last)] for k in range(4))
     return hip, knee, ankle, toe

@@ -35,6 +35,8 @@ MIRRORED = 0.02
 """A foot is as far from its shin as the other one from its own, within this share of the size."""
 FEWEST_FLAT = 6
 """So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
+FLAT = 0.9
+"""At least this share of the joints that move skin lie beside each other in such a tree [1]."""
 MOST_POSES = 400
 
 
@@ -178,16 +180,26 @@ def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
     return [twin for twin in twins if twin.odds > 0.0 and motion_witness(rig, twin.joint, twin.bone)[0] > 0.0]
 
 
-def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:
+def hang_by_skin(parents: Ints, seams: Array, places: Array) -> tuple[Hanging, ...]:
     """How the joints of a flat tree hang on each other: by the seams of the skin, the strongest first.
 
-    Some files name every joint of a hand as a child of one node. Where nearly all joints are last ones on one parent,
-    the spanning tree of the strongest seams tells which bone goes on in which; it is rooted at the joint that most
-    others go on from. Nothing is said of any other tree.
+    Some files name every joint of a hand, or every bone that bends a figure's skin, as a child of one node, beside
+    controls. Where nearly all joints that move skin are last ones on one parent, the spanning tree of the strongest
+    seams tells which bone goes on in which; it is rooted at its middle, the wrist or the hips. Nothing is said of any
+    other tree.
+
+    Args:
+        parents, seams: See `Rig`.
+        places: Joints at rest in the world, shape (J, 3).
     """
-    leaves = np.setdiff1d(np.arange(len(parents)), parents)
-    if len(leaves) < FEWEST_FLAT or len(leaves) < len(parents) - 1:
+    sewn = np.flatnonzero(seams.any(axis=1))
+    leaves = np.setdiff1d(sewn, parents)
+    if len(leaves) < FEWEST_FLAT:
         return ()
+    beside = leaves[parents[leaves] == np.bincount(parents[leaves]).argmax()]
+    if len(beside) < max(FEWEST_FLAT, FLAT * len(np.setdiff1d(sewn, parents[beside]))):
+        return ()
+    leaves = beside
     bonds: dict[int, list[int]] = {int(j): [] for j in leaves}
     of = {int(j): int(j) for j in leaves}
     strongest = np.argsort(-seams[np.ix_(leaves, leaves)], axis=None)
@@ -199,7 +211,7 @@ def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:
             of = {j: of[one] if part == of[other] else part for j, part in of.items()}
     found: list[Hanging] = []
     for part in set(of.values()):
-        waiting = [max((j for j in bonds if of[j] == part), key=lambda j: (len(bonds[j]), -j))]
+        waiting = [min((j for j in bonds if of[j] == part), key=lambda j: _farthest(bonds, places, j))]
         seen = set(waiting)
         while waiting:
             bone = waiting.pop()
@@ -209,6 +221,16 @@ def hang_by_skin(parents: Ints, seams: Array) -> tuple[Hanging, ...]:
                     waiting.append(joint)
                     found.append(Hanging(joint, bone, 1.5, ("their skin is one",)))
     return tuple(found)
+
+
+def _farthest(bonds: dict[int, list[int]], places: Array, joint: int) -> float:
+    """Longest way from a joint along the bonds [m]."""
+    far, waiting = 0.0, [(joint, -1, 0.0)]
+    while waiting:
+        at, before, way = waiting.pop()
+        far = max(far, way)
+        waiting += [(j, at, way + float(np.linalg.norm(places[j] - places[at]))) for j in bonds[at] if j != before]
+    return far
 
 
 def _weigh(rig: Rig, joint: int, bone: int) -> Hanging:

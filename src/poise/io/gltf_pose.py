@@ -199,7 +199,9 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
     meshes = skinned_meshes(file, tree)
     tree = replace(tree, skin=skin_of(meshes, len(tree.nodes)))
     seams = seams_of(meshes, len(tree.nodes))
-    if by_skin := hang_by_skin(tree.parents, seams):
+    at_rest = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=1.0, up="y")
+    rest, _ = world_pose(Skeleton(tree.names, tree.parents, *at_rest), *at_rest)
+    if by_skin := hang_by_skin(tree.parents, seams, rest):
         return tree.with_hanging(by_skin)
     places, turns = [], []
     for index in range(len(file.items("animations"))):
