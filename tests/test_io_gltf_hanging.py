@@ -199,7 +199,8 @@ def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> N
     parents, seams = np.array([-1, 0, 0, 0, 0, 0, 0, 0]), np.zeros((8, 8))
     for a, b, much in ((1, 2, 9.0), (2, 3, 5.0), (3, 4, 5.0), (1, 5, 9.0), (5, 6, 5.0), (6, 7, 4.0), (2, 5, 1.0)):
         seams[a, b] = seams[b, a] = much
-    places = np.array([[0, 0, 0], *([0.1 * n, y, 0] for n, y in ((0, 0), (1, 1), (2, 1), (3, 1), (1, -1), (2, -1), (3, -1)))])
+    fingers = [[0.1 * n, y, 0.0] for y in (0.1, -0.1) for n in (1, 2, 3)]
+    places = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], *fingers])
     found = {h.joint: h.bone for h in hang_by_skin(parents, seams, places)}
     assert {frozenset(pair) for pair in found.items()} == {
         frozenset(pair) for pair in ((1, 2), (2, 3), (3, 4), (1, 5), (5, 6), (6, 7))

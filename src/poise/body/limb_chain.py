@@ -14,6 +14,8 @@ MOST_PIECES = 4
 
 GOES_ON = 0.25
 """A leg has a joint beyond the toe if this share of its length is still to come [1]."""
+NEAR_MIDDLE = 0.75
+"""A link to the leg begins nearer to the middle line than the thigh does, by this share of its distance [1]."""
 SHORT_LINK = 0.25
 """A joint this near to the one before is a second joint of the shoulder, as a share of the longest bone [1]."""
 
@@ -65,7 +67,7 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
 
 
 def _undivided(tree: JointTree, path: list[int], mirror: list[int]) -> list[int]:
-    """The path without joints inside a bone: pieces in one line, on both sides, whose names differ by a number alone."""
+    """The path without joints inside a bone: pieces in one line on both sides whose names differ by a number alone."""
     stems = [stem(name) for name in tree.skeleton.names]
     sides = (path, mirror) if len(mirror) == len(path) else (path,)
     kept = path[:1]
@@ -167,5 +169,8 @@ def _has_no_flesh(tree: JointTree, path: list[int], mirror: list[int], k: int) -
     """A first bone that moves no skin, on both sides, before one that does: a link to the leg, not its thigh."""
     if k or tree.skin is None or len(path) < 4 or len(mirror) < 4:
         return False
+    begins, ends = tree.apart(path[0], mirror[0]), tree.apart(path[1], mirror[1])
+    if begins > NEAR_MIDDLE * ends:
+        return False  # a thigh whose flesh is painted to the trunk
     own = [tree.below_skin[side[n]] - tree.below_skin[side[n + 1]] for side in (path, mirror) for n in (0, 1)]
     return bool(max(own[0], own[2]) <= 1e-9 < min(own[1], own[3]))

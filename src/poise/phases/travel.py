@@ -102,7 +102,8 @@ def _in_place_velocity(motion: Motion) -> Array:
     height, flat = positions[good, :, 2], velocity[good, :, :2]
     lowest = height.min(axis=1)
     ways = [flat[np.arange(len(good)), np.argmin(height, axis=1)]]
-    if find_loop(motion).mismatch < LOOP_ANGLE:  # it goes round, so what is at the floor tells it, too, though the body flies between
+    # if it goes round, what is at the floor tells it, too, though the body flies between
+    if find_loop(motion).mismatch < LOOP_ANGLE:
         ways.insert(0, flat[height < np.percentile(lowest, 10.0) + AT_FLOOR * leg])
     size = leg / HUMAN_LEG
     least = SLIDE * min(size, math.sqrt(size))  # a small figure may be one drawn at another scale
