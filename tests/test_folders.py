@@ -15,6 +15,7 @@ import poise
 from poise.cli.app import run
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
+from tests.chromium import launched, needs_browser
 
 
 @pytest.fixture
@@ -236,3 +237,53 @@ def test_a_broken_file_breaks_no_pool(clips: Path) -> None:
     assert isinstance(found["broken"], FileFormatError)
     assert found["broken"].line == 1
     assert isinstance(found["a"], float)
+
+
+def test_a_library_is_checked_and_taken_up_again(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from poise.cli.app import app
+    from poise.samples import sample_path
+
+    clips, out = tmp_path / "clips", tmp_path / "out"
+    clips.mkdir()
+    for name in ("walk", "hover_hop"):
+        shutil.copy(sample_path(name), clips)
+    (clips / "broken.bvh").write_text("HIERARCHY\n")
+    asked = ["library", "check", str(clips), "-o", str(out), "--record", ".png", "--jobs", "1"]
+    run = CliRunner().invoke(app, asked)
+    assert run.exit_code == 1, run.output  # one cannot be read; the others are done
+    report = json.loads((out / "hover_hop.json").read_text())
+    assert report["schema"] == "poise.check/1"
+    failing = [f["name"] for f in report["clips"][0]["findings"] if f["fails"]]
+    assert failing
+    page = (out / "index.html").read_text()
+    assert failing[0] in page
+    assert 'src="walk.png"' in page
+    assert (out / "walk.png").stat().st_size > 1000
+    before = (out / "walk.json").stat().st_mtime_ns
+    again = CliRunner().invoke(app, [*asked, "--resume"])
+    assert "2 were done before" in again.output
+    assert (out / "walk.json").stat().st_mtime_ns == before
+
+
+@needs_browser
+def test_rows_of_a_page_are_filtered_and_ordered(tmp_path: Path) -> None:
+    from poise.cli.folder_page import Done, summary_page
+
+    rows = [
+        Done("a & <b>.bvh", "done", "", "a.bvh", "k", 1.0, {"failing": 10.0}, ("fails: skate.",)),
+        Done("c.bvh", "done", "", "c.bvh", "k", 1.0, {"failing": 9.0}, ("fails: glitch.",)),
+        Done("d.bvh", "failed", "no figure", "", "k", 1.0),
+    ]
+    path = tmp_path / "index.html"
+    path.write_text(summary_page("poise check", rows, tmp_path))
+    with launched() as browser:
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        shown = "[...document.querySelectorAll('tbody tr')].filter((r) => !r.hidden).map((r) => r.cells[0].textContent)"
+        page.fill("#only", "bvh -skate")
+        assert page.evaluate(shown) == ["c.bvh", "d.bvh"]
+        page.fill("#only", "")
+        page.click("th button:has-text('failing')")
+        assert page.evaluate(shown) == ["c.bvh", "a & <b>.bvh", "d.bvh"]  # by number, the empty one last

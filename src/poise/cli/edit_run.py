@@ -103,7 +103,7 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
         ]
 
         def run(**given: Any) -> None:
-            told = Common(**{p.name: given.pop(p.name) for p in shared})
+            told = Common(**{p.name: given.pop(p.name, p.default) for p in shared})
             function(told, **given)
 
         parameters = [*shared[:2], *own, *shared[2:]]

@@ -6,7 +6,6 @@ The output folder gets `manifest.jsonl`, a line for each finished clip, and `ind
 from __future__ import annotations
 
 import hashlib
-import html
 import inspect
 import io
 import json
@@ -15,7 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -24,6 +23,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, answered, note, out, print_json
+from poise.cli.folder_page import MEASURES, Done, summary_page
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
 from poise.core.errors import InvalidValue, UnreadableFile
@@ -31,21 +31,9 @@ from poise.core.errors import InvalidValue, UnreadableFile
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
 
+ENOUGH = 20
+"""Clips that say how long one takes."""
 MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
-
-MEASURES = {
-    "largest turn of a joint [deg]": ("deviation.joint_angle_max_deg", "changed.joint_angle_max_deg"),
-    "largest shift of the root [m]": ("deviation.root_position_max_m", "changed.root_position_max_m"),
-    "root force, rms [N]": ("root_residual.force_rms_N",),
-    "frames": ("source.frames", "frames"),
-    "frames/s": ("source.fps", "fps"),
-    "joints": ("source.joints", "joints"),
-    "height [m]": ("height_m",),
-    "apart": ("apart",),
-    "failing": ("failing",),
-    "warnings": ("warned",),
-}
-"""Columns of the summary, and where reports hold them."""
 
 Resume = Annotated[
     bool, typer.Option("--resume", help="Skip the clips that are done already.", rich_help_panel=options.BATCH)
@@ -94,21 +82,6 @@ class Job:
     key: str
 
 
-@dataclass(frozen=True)
-class Done:
-    """What became of a clip: a line of the manifest."""
-
-    name: str
-    state: str
-    """ "done" or "failed"."""
-    message: str
-    target: str
-    key: str
-    seconds: float
-    measures: dict[str, float] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
 def over_folders(name: str, *, source: str = "file", target: str | None = "output") -> Callable[[Any], Any]:
     """Let a command take a folder where it takes a file.
 
@@ -131,7 +104,7 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
             batch = {p.name: given.pop(p.name) for p in shared}
             path = given.get(source)
             if path is not None and Path(path).is_dir():
-                _run(name, given, source, target, **batch)
+                run_folder(name, given, source, target, **batch)
                 return
             used = [f"--{k}" for k, v in batch.items() if v not in (None, False)]
             if used:
@@ -184,7 +157,7 @@ def _measures(text: str) -> dict[str, float]:
     return found
 
 
-def _run(
+def run_folder(
     name: str,
     given: dict[str, Any],
     source: str,
@@ -383,10 +356,18 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
         everything = sorted(read_manifests(Path(place)).values(), key=lambda d: d.name)
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
         if not as_json:
+            _say_pace(done)
             words = f"{len(done) - len(failed)} of {total} clips done"
             words += f" ({earlier} were done before)" if earlier else ""
             words += f", {len(failed)} failed" if failed else ""
             out().print(f"{words}. See {Path(place) / SUMMARY}.", markup=False)
+
+
+def _say_pace(done: Sequence[Done]) -> None:
+    """How long a clip took on one core, where there were enough to say it."""
+    if len(done) >= ENOUGH:
+        each_s = sum(d.seconds for d in done) / len(done)
+        note(f"A clip takes {each_s:.2g} s of one core; 1000 take {1000.0 * each_s / 60.0:.2g} min on one.")
 
 
 def _print(done: Sequence[Done]) -> None:
@@ -398,48 +379,6 @@ def _print(done: Sequence[Done]) -> None:
         cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
         table.add_row(d.name, *cells, str(len(d.warnings)) if d.state == "done" else "failed")
     out().print(table)
-
-
-def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
-    """All clips of a folder as one page: state, measures, warnings, links to what was written."""
-    columns = [m for m in MEASURES if any(m in d.measures for d in done)]
-    rows = []
-    for d in done:
-        name = html.escape(d.name)
-        links = [
-            f'<a href="{html.escape(other.as_posix(), quote=True)}">{html.escape(other.suffix[1:])}</a>'
-            for ending in (".html", ".mp4", ".gif", ".png", ".json")
-            if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
-        ]
-        cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
-        told = html.escape(" ".join([d.message, *d.warnings]).strip())
-        numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
-        rows.append(
-            f"<tr class={d.state}><td>{name}</td><td>{d.state}</td>{numbers}"
-            f"<td>{' '.join(links)}</td><td>{told}</td></tr>"
-        )
-    heads = "".join(f"<th>{html.escape(c)}</th>" for c in ("clip", "state", *columns, "see", "warnings and errors"))
-    failed = sum(d.state == "failed" for d in done)
-    return _PAGE.format(title=html.escape(title), heads=heads, rows="\n".join(rows), count=len(done), failed=failed)
-
-
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark }}
-body {{ font: 14px/1.4 system-ui, sans-serif; margin: 2em }}
-table {{ border-collapse: collapse }}
-th, td {{ padding: 0.3em 0.8em; text-align: left; border-bottom: 1px solid #8884; vertical-align: top }}
-.n {{ text-align: right; font-variant-numeric: tabular-nums }}
-.failed td:nth-child(2) {{ color: #c33; font-weight: 600 }}
-</style>
-<h1>{title}</h1><p>{count} clips, {failed} failed.</p>
-<table><tr>{heads}</tr>
-{rows}
-</table></html>
-"""
 
 
 class _Bar:

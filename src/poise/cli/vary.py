@@ -16,7 +16,6 @@ from poise.cli.folder import (
     COMMANDS,
     SEVERAL,
     SUMMARY,
-    Done,
     Job,
     Jobs,
     Resume,
@@ -24,8 +23,8 @@ from poise.cli.folder import (
     To,
     carry_out,
     read_manifests,
-    summary_page,
 )
+from poise.cli.folder_page import Done, summary_page
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:

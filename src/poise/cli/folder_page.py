@@ -1,0 +1,130 @@
+"""The page that shows all clips of a folder: state, measures, strips and links, filtered and ordered in the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+MEASURES = {
+    "largest turn of a joint [deg]": ("deviation.joint_angle_max_deg", "changed.joint_angle_max_deg"),
+    "largest shift of the root [m]": ("deviation.root_position_max_m", "changed.root_position_max_m"),
+    "root force, rms [N]": ("root_residual.force_rms_N",),
+    "frames": ("source.frames", "frames"),
+    "frames/s": ("source.fps", "fps"),
+    "joints": ("source.joints", "joints"),
+    "height [m]": ("height_m",),
+    "apart": ("apart",),
+    "failing": ("failing",),
+    "warnings": ("warned",),
+}
+"""Columns of the summary, and where reports hold them."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What became of a clip: a line of the manifest."""
+
+    name: str
+    state: str
+    """ "done" or "failed"."""
+    message: str
+    target: str
+    key: str
+    seconds: float
+    measures: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def _picture(done: Done, place: Path) -> str:
+    """A strip that was drawn of a clip, in the page; no more than its link where it is no small picture."""
+    path = Path(done.target).with_suffix(".png")
+    if not done.target or not (place / path).is_file():
+        return ""
+    return f'<img loading="lazy" alt="" src="{html.escape(quote(path.as_posix()), quote=True)}">'
+
+
+def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
+    """All clips of a folder as one page: state, measures, warnings, links to what was written."""
+    columns = [m for m in MEASURES if any(m in d.measures for d in done)]
+    rows = []
+    for d in done:
+        name = html.escape(d.name)
+        links = [
+            f'<a href="{html.escape(quote(other.as_posix()), quote=True)}">{html.escape(other.suffix[1:])}</a>'
+            for ending in (".html", ".mp4", ".gif", ".png", ".json")
+            if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
+        ]
+        cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
+        told = html.escape(" ".join([d.message, *d.warnings]).strip())
+        numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
+        rows.append(
+            f"<tr class={d.state}><td>{name}</td><td>{d.state}</td>{numbers}"
+            f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{told}</td></tr>"
+        )
+    names = ("clip", "state", *columns, "see", "warnings and errors")
+    heads = "".join(f"<th><button>{html.escape(c)}</button></th>" for c in names)
+    failed = sum(d.state == "failed" for d in done)
+    code = _SCRIPT.strip()
+    key = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return _PAGE.format(
+        title=html.escape(title), heads=heads, rows="\n".join(rows), count=len(done), failed=failed, code=code, key=key
+    )
+
+
+_SCRIPT = """
+const rows = [...document.querySelectorAll("tbody tr")], body = document.querySelector("tbody");
+const said = document.getElementById("said"), only = document.getElementById("only");
+function show() {
+  const words = only.value.toLowerCase().split(/\\s+/).filter(Boolean);
+  let count = 0;
+  for (const row of rows) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = !words.every((w) => (w[0] === "-" && w.length > 1 ? !text.includes(w.slice(1)) : text.includes(w)));
+    count += !row.hidden;
+  }
+  said.textContent = count === rows.length ? "" : `${count} of ${rows.length} shown`;
+}
+only.addEventListener("input", show);
+let last = -1, way = 1;
+document.querySelectorAll("th button").forEach((head, k) => head.addEventListener("click", () => {
+  way = last === k ? -way : 1;
+  last = k;
+  const of = (row) => row.cells[k].textContent.trim();
+  rows.sort((a, b) => {
+    const [x, y] = [of(a), of(b)];
+    return !x - !y || way * (isNaN(x) || isNaN(y) ? x.localeCompare(y) : x - y);
+  });
+  body.append(...rows);
+}));
+"""
+"""Filter and order of the rows of a summary page."""
+
+_PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; img-src 'self' file:; script-src 'sha256-{key}'">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 14px/1.4 system-ui, sans-serif; margin: 2em }}
+table {{ border-collapse: collapse }}
+th, td {{ padding: 0.3em 0.8em; text-align: left; border-bottom: 1px solid #8884; vertical-align: top }}
+th button {{ font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0 }}
+th button:hover {{ text-decoration: underline }}
+.n {{ text-align: right; font-variant-numeric: tabular-nums }}
+.failed td:nth-child(2) {{ color: #c33; font-weight: 600 }}
+img {{ display: block; max-width: 32em; max-height: 9em }}
+input {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
+</style>
+<h1>{title}</h1><p>{count} clips, {failed} failed.</p>
+<p><label>Show only <input id="only" type="search" placeholder="words; -word leaves out"></label>
+<span id="said"></span></p>
+<table><thead><tr>{heads}</tr></thead><tbody>
+{rows}
+</tbody></table><script>{code}</script></html>
+"""
