@@ -65,7 +65,7 @@ wheels: $(VENV)/.dev player
 
 # installing builds the page; this builds it again where its sources have changed since
 player: $(WEB)/dist/page.html
-$(WEB)/dist/page.html: $(wildcard $(WEB)/src/*) $(WEB)/build.mjs $(WEB)/package-lock.json | $(VENV)/.dev
+$(WEB)/dist/page.html: $(wildcard $(WEB)/src/* $(WEB)/src/*/*) $(WEB)/build.mjs $(WEB)/package-lock.json | $(VENV)/.dev
 	@if command -v npm >/dev/null; then cd $(WEB) && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run build; \
 	else echo "The player is not built again: there is no node on this machine."; fi
 

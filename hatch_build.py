@@ -25,7 +25,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 WEB = Path("src", "poise", "show", "web")
-PAGE, SETUP, NOTICES, STAMP = "page.html", "setup.html", "notices.txt", "sources.sha256"
+PAGE, SETUP, CHECK, NOTICES, STAMP = "page.html", "setup.html", "check.html", "notices.txt", "sources.sha256"
 OLDEST_NODE = 18
 
 
@@ -69,7 +69,9 @@ class BuildHook(BuildHookInterface):
                     "`make player` in a checkout, or install Poise again, with node 18 or later and an npm registry "
                     "within reach."
                 )
-        build_data["artifacts"] += [f"/{(WEB / 'dist' / name).as_posix()}" for name in (PAGE, SETUP, NOTICES, STAMP)]
+        build_data["artifacts"] += [
+            f"/{(WEB / 'dist' / name).as_posix()}" for name in (PAGE, SETUP, CHECK, NOTICES, STAMP)
+        ]
 
     def _core(self, version: str, build_data: dict[str, Any]) -> None:
         """The compiled core; with it a wheel is for one platform and any Python."""

@@ -117,7 +117,7 @@ def test_with_node_the_wheel_holds_the_page_and_its_notices(source: Path) -> Non
     assert code == 0, said
     if "WITHOUT its player: `npm ci`" in said:
         pytest.skip("npm finds no packages: there is no network")
-    assert {f"{DIST}/page.html", f"{DIST}/notices.txt"} <= set(names)
+    assert {f"{DIST}/page.html", f"{DIST}/check.html", f"{DIST}/notices.txt"} <= set(names)
     assert not [n for n in names if "node_modules" in n or n.endswith(".ts")]
     (made,) = (source / "out").glob("*.whl")
     with zipfile.ZipFile(made) as held:

@@ -18,13 +18,17 @@ from poise.analysis import analyze
 from poise.check.clip import check_motion
 from poise.check.finding import FLAWS, Cure, Finding
 from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
-from poise.check.page import page
 from poise.check.profile import Profile, load_profile, profile_names
 from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
 from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics
 from poise.core.errors import FileFormatError, UnknownName
-from tests.chromium import launched, needs_browser, opened
+from poise.show.check_page import BUNDLE, page
+from poise.show.check_pictures import ballistic_height, pictures_of
+from poise.show.page import has_page
+from tests.chromium import launched, needs_browser, opened, until
 from tests.clips import MOTIONS, needs_motions
+
+needs_page = pytest.mark.skipif(not has_page(BUNDLE), reason="the player is not built (`make player`)")
 
 NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
 """A name with everything that markup can choke on, and what XML cannot hold at all."""
@@ -33,7 +37,7 @@ NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
 @pytest.fixture(scope="module")
 def hop() -> ClipReport:
     motion = poise.load(poise.sample_path("hover_hop"))
-    return check_motion(analyze(motion), load_profile("realistic"), "hover_hop.bvh", Wanted(True, True))
+    return check_motion(analyze(motion), load_profile("realistic"), "hover_hop.bvh", Wanted(pictures_of, samples=True))
 
 
 def nasty(hop: ClipReport) -> ClipReport:
@@ -314,27 +318,74 @@ def outline(reports: list[ClipReport], profile: Profile) -> Outline:
     return parsed
 
 
+@needs_page
 def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> None:
     parsed = outline([hop, nasty(hop), unreadable(Path(NASTY), NASTY)], load_profile("realistic"))
-    assert not {"script", "link", "img", "iframe", "b ", "i"} & set(parsed.tags) - {"b"}
+    assert not {"link", "img", "iframe", "b ", "i"} & set(parsed.tags) - {"b"}
+    types = [v for k, v in parsed.attributes if k == "type"]
+    assert parsed.tags.count("script") == 1 + types.count("application/json") == 3  # its own, and curves of two clips
+    policy = next(v for k, v in parsed.attributes if k == "content" and "default-src 'none'" in (v or "")) or ""
+    assert re.search(r"script-src 'sha256-[\w+/=]+';", policy)
+    assert "unsafe" not in policy
+    assert not [k for k, _ in parsed.attributes if k == "style"]  # the policy would not let it
     # only the page's own two bold words in the lead
     assert parsed.tags.count("b") == 2
     assert not [v for k, v in parsed.attributes if k in ("src", "href") and not (v or "").startswith("#")]
     assert not [k for k, _ in parsed.attributes if k.startswith("on")]
     assert "<b>\"a\" & 'b'</b>" in parsed.words
-    assert parsed.tags.count("svg") >= 6
+    assert parsed.tags.count("svg") == 2
     for name in FLAWS:
         assert name in parsed.words
 
 
+@needs_page
 def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
     assert "input" not in outline([hop], load_profile("realistic")).tags
 
 
+def test_a_flight_is_drawn_beside_its_own_parabola() -> None:
+    """With g between its ends: at half-time g T² / 8 above the chord, whatever the clip does."""
+    clip = analyze(poise.load(poise.sample_path("hover_hop")))
+    (flight,) = clip.flights
+    height, found = clip.com[:, 2] - clip.floor, ballistic_height(clip)
+    assert np.isfinite(found).nonzero()[0].tolist() == list(range(flight.first, flight.last + 1))
+    assert np.allclose(found[[flight.first, flight.last]], height[[flight.first, flight.last]])
+    middle, length = (flight.first + flight.last) // 2, clip.times[flight.last] - clip.times[flight.first]
+    assert (flight.last - flight.first) % 2 == 0
+    chord = height[[flight.first, flight.last]].mean()
+    assert found[middle] - chord == pytest.approx(9.80665 * length**2 / 8, rel=1e-3)
+
+
 @needs_browser
+@needs_page
+def test_the_page_draws_the_player_s_plots_and_a_click_opens_the_frame(hop: ClipReport, tmp_path: Path) -> None:
+    written = tmp_path / "check.html"
+    (tmp_path / "hop.html").write_text("<!doctype html><title>player</title>", encoding="utf-8")
+    reports = [hop, nasty(hop)]
+    text = page(reports, compare([]), load_profile("realistic"), {hop.name: "hop.html"})
+    written.write_bytes(text.encode("utf-8", "replace"))
+    with launched() as browser, opened(browser, written, size=(1200, 3000), is_ready=False) as shown:
+        until(shown, "document.querySelectorAll('.plots canvas').length === 6")
+        names = shown.locator(".plots").first.locator("h2").all_inner_texts()
+        assert names[0].startswith("Height of the center of mass")
+        # no plot is wider than its room, and the heads stand at the first frame that a finding names
+        assert shown.evaluate("[...document.querySelectorAll('.plot')].every(p => p.scrollWidth <= p.clientWidth + 1)")
+        assert shown.evaluate("[...document.querySelectorAll('.play-head')].every(h => !h.hidden)")
+        # what is read in one clip moves nothing in the other
+        curve = shown.locator(".plots[data-player] .u-over").first
+        curve.hover(position={"x": 100, "y": 40})
+        moved = "[...document.querySelectorAll('.u-cursor-x')].map(c => !c.classList.contains('u-off'))"
+        assert shown.evaluate(moved) == [False] * 3 + [True] * 3
+        curve.click(position={"x": 100, "y": 40})
+        shown.wait_for_url("**/hop.html#t=*")
+        assert 0.5 < float(shown.url.split("#t=")[1]) < 5.5
+
+
+@needs_browser
+@needs_page
 def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> None:
     motion = poise.load(poise.sample_path("walk"))
-    walk = check_motion(analyze(motion), load_profile("realistic"), "walk.bvh", Wanted(True, True))
+    walk = check_motion(analyze(motion), load_profile("realistic"), "walk.bvh", Wanted(pictures_of, samples=True))
     written = tmp_path / "check.html"
     written.write_text(page([hop, walk], compare([]), load_profile("realistic")), encoding="utf-8")
     with launched() as browser:

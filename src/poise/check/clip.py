@@ -21,7 +21,6 @@ from poise.check.capture import capture_findings
 from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
 from poise.check.ground import ground_findings
 from poise.check.library import facts_of, measures_of, samples_of
-from poise.check.pictures import pictures_of
 from poise.check.profile import ROOT, Profile, load_profile
 from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.whole import limit_findings, rate_findings, timed_findings
@@ -288,7 +287,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
         if wanted.samples
         else None,
-        pictures=pictures_of(clip, findings) if wanted.pictures else None,
+        pictures=wanted.pictures(clip, findings) if wanted.pictures else None,
     )
     return replace(report, seconds=time.perf_counter() - start)
 

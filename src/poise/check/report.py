@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from poise.check.finding import FLAWS, Finding, Trials, frame_words
 from poise.check.library import Facts, Group, Samples
 from poise.check.profile import Profile
+
+if TYPE_CHECKING:
+    from poise.analysis.analyze import Analysis
 
 SCHEMA = "poise.check/1"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,11 +27,14 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True)
 class Pictures:
-    """Inline SVG: figures, one path per flight, a map of the support ("" where nothing is on the ground)."""
+    """Of a clip, for the page: figures as inline SVG, plots as JSON that its script draws."""
 
     strip: str
-    arcs: tuple[str, ...]
-    support: str
+    plots: str
+
+
+Draw = Callable[["Analysis", tuple[Finding, ...]], Pictures]
+"""Draws a clip and marks what its findings name: `poise.show.check_pictures.pictures_of`."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Wanted:
     """What to make besides the findings, and whose clips they are.
 
     Attributes:
-        pictures: Draw them.
+        pictures: Draws them; None leaves them out.
         samples: Keep what statistics are made of.
         character: File of the character that all clips are of; None fits one to each.
         floor: Height of the floor [m]; found where not given.
@@ -44,7 +50,7 @@ class Wanted:
         trials: Tries the cures that take long; None only names them.
     """
 
-    pictures: bool = False
+    pictures: Draw | None = None
     samples: bool = False
     character: Path | None = None
     floor: float | None = None

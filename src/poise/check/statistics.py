@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 
 from poise.check.library import Samples
-from poise.check.pictures import round_step
 from poise.core.errors import UnreadableFile
 from poise.core.typing import Array, Flags, Index
 from poise.io.files import write_atomically
@@ -88,7 +87,7 @@ def histogram_svg(
         parts.append(
             f'<path d="M{x(mark):.1f} {TOP}V{HEIGHT - BOTTOM}" class="mark" stroke-width="1.2" stroke-dasharray="4 3"/>'
         )
-    step = round_step(high - low, 5)
+    step = _round_step(high - low, 5)
     for value in np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1) * step:
         parts.append(
             f'<text x="{x(float(value)):.1f}" y="{HEIGHT - BOTTOM + 16}" class="soft" text-anchor="middle">'
@@ -105,6 +104,13 @@ def histogram_svg(
     words = "; ".join([f"{bins.total} values", *beyond])
     parts.append(f'<text x="{WIDTH - RIGHT}" y="34" class="soft" text-anchor="end">{words}</text></svg>')
     return "".join(parts)
+
+
+def _round_step(span: float, count: int) -> float:
+    """A round number that divides a span into about so many parts: 1, 2 or 5 × 10ⁿ."""
+    rough = max(span, 1e-9) / count
+    ten = 10.0 ** np.floor(np.log10(rough))
+    return float(next(m * ten for m in (1.0, 2.0, 5.0, 10.0) if rough <= m * ten * (1.0 + 1e-9)))
 
 
 def _round_up(value: float) -> float:

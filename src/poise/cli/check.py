@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from poise.check.finding import Trials
     from poise.check.library import Group
     from poise.check.profile import Profile
-    from poise.check.report import ClipReport, Wanted
+    from poise.check.report import ClipReport, Draw, Wanted
     from poise.io.format import ReadOptions
 
 VERDICT_NO = 1
@@ -136,7 +136,7 @@ def check(
 
         Terrain.parse(terrain)  # one sentence now is better than one for each clip
     wanted = Wanted(
-        pictures=html is not None,
+        pictures=_draw() if html is not None else None,
         samples=stats is not None,
         character=character,
         floor=floor,
@@ -159,6 +159,15 @@ def check(
         if left:
             out().print(f"Left out of the statistics, since their frame rate is wrong: {', '.join(left)}", markup=False)
     raise typer.Exit(code)
+
+
+def _draw() -> Draw:
+    from poise.show.check_page import BUNDLE
+    from poise.show.check_pictures import pictures_of
+    from poise.show.page import require_page
+
+    require_page(BUNDLE)
+    return pictures_of
 
 
 def _trials() -> Trials:
@@ -277,7 +286,7 @@ def _write(
 
     with all_or_none():
         if html is not None:
-            from poise.check.page import page
+            from poise.show.check_page import page
 
             write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
         if junit is not None:

@@ -86,7 +86,7 @@ def recording_page(pack: bytes, title: str, options: Options | None = None) -> s
     """
     data = base64.b64encode(pack).decode()
     script = f'<script type="application/octet-stream" id="poise-recording">{data}</script>'
-    return _filled(title, script, options)
+    return filled(title, script, options)
 
 
 def live_page(socket: str, title: str, options: Options | None = None, *, bundle: Path | None = None) -> str:
@@ -101,15 +101,20 @@ def live_page(socket: str, title: str, options: Options | None = None, *, bundle
     Raises:
         MissingPage: if the player is not in this installation.
     """
-    script = f'<script type="application/json" id="poise-live">{_json({"socket": socket})}</script>'
-    return _filled(title, script, options, bundle).replace(_CONNECT, "connect-src 'self'", 1)
+    script = f'<script type="application/json" id="poise-live">{json_text({"socket": socket})}</script>'
+    return filled(title, script, options, bundle).replace(_CONNECT, "connect-src 'self'", 1)
 
 
-def _filled(title: str, script: str, options: Options | None, bundle: Path | None = None) -> str:
+def filled(title: str, content: str, options: Options | None = None, bundle: Path | None = None) -> str:
+    """The built page with a title, and content in the place of its data: markup, in which every name is escaped.
+
+    Raises:
+        MissingPage: if the page is not in this installation.
+    """
     if options:
-        script += f'<script type="application/json" id="poise-options">{_json(options)}</script>'
+        content += f'<script type="application/json" id="poise-options">{json_text(options)}</script>'
     before, after = (_page() if bundle is None else _page_of(bundle)).split(_DATA, 1)
-    return before.replace(_TITLE, html.escape(title or "Poise"), 1) + script + after
+    return before.replace(_TITLE, html.escape(title or "Poise"), 1) + content + after
 
 
 @functools.cache
@@ -126,5 +131,6 @@ def _page_of(bundle: Path) -> str:
     return page
 
 
-def _json(data: object) -> str:
+def json_text(data: object) -> str:
+    """JSON that can stand inside a script element."""
     return json.dumps(data, allow_nan=False).replace("<", "\\u003c")

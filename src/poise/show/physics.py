@@ -82,9 +82,9 @@ class Physics:
 def with_physics(scene: Scene, analysis: Analysis, *, name: str = "") -> Scene:
     """The scene with what an analysis of one of its figures finds; `name` goes before the lines of plots."""
     found = physics(analysis, scene.times)
-    plots, rows = found.plots, found.timeline
+    curves, rows = found.plots, found.timeline
     if name:
-        plots = tuple(
+        curves = tuple(
             replace(p, series=tuple(replace(s, name=f"{name} {s.name}") for s in p.series)) for p in found.plots
         )
         rows = tuple(replace(r, name=f"{name} {r.name}") for r in rows)
@@ -93,7 +93,7 @@ def with_physics(scene: Scene, analysis: Analysis, *, name: str = "") -> Scene:
         scene,
         overlays=scene.overlays + found.overlays,
         timeline=scene.timeline + rows,
-        plots=scene.plots + plots,
+        plots=scene.plots + curves,
         layers=scene.layers + tuple(layer for layer in LAYERS if layer.name not in known),
     )
 
@@ -110,7 +110,7 @@ def physics(analysis: Analysis, times: Array) -> Physics:
     ]
     for flight in analysis.flights:
         overlays += _flight(analysis, flight)
-    return Physics(tuple(overlays), tuple(_rows(analysis)), tuple(_plots(analysis, at)))
+    return Physics(tuple(overlays), tuple(_rows(analysis)), tuple(plots(analysis, at)))
 
 
 def _ground(analysis: Analysis, points: Array, times: Array) -> Array:
@@ -247,7 +247,8 @@ def _spans(flags: npt.NDArray[np.bool_], times: Array) -> tuple[tuple[float, flo
     return tuple((float(times[a]), float(times[b]), "") for a, b in runs(flags))
 
 
-def _plots(analysis: Analysis, at: Index) -> list[Plot]:
+def plots(analysis: Analysis, at: Index) -> list[Plot]:
+    """The curves of an analysis at its frames `at`."""
     m = analysis.momentum
 
     def axes(values: Array) -> tuple[Series, ...]:

@@ -1,5 +1,6 @@
 // Builds the pages: each one HTML file with one inline script and one inline style, each allowed by its hash alone.
-//   node build.mjs          dist/page.html (the player), dist/setup.html (the set-up page) and dist/notices.txt
+//   node build.mjs          dist/page.html (the player), dist/setup.html (the set-up page), dist/check.html (of a check)
+//                          and dist/notices.txt
 //   node build.mjs watch    the same, again at every change, without minifying
 //   node build.mjs test     the unit tests of the pure modules
 import { createHash } from "node:crypto";
@@ -79,7 +80,9 @@ function write(name, content) {
 }
 
 async function pages(minify = true) {
-  await page("page", "src/main.ts", text("node_modules", "uplot", "dist", "uPlot.min.css") + text("src", "page.css"), minify);
+  const plots = text("node_modules", "uplot", "dist", "uPlot.min.css") + text("src", "plots.css");
+  await page("page", "src/main.ts", plots + text("src", "page.css"), minify);
+  await page("check", "src/check/main.ts", plots + text("src", "check", "check.css"), minify);
   await page("setup", "src/setup/main.ts", text("src", "setup", "setup.css"), minify);
   write("notices.txt", notices());
 }

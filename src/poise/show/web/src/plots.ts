@@ -26,6 +26,8 @@ export function readable(value: number | null | undefined): string {
   return value.toFixed(digits).replace("-", "−");
 }
 
+let boxes = 0;
+
 interface Shown {
   plot: Plot;
   /** Where the curves are drawn, once it has come into sight. */
@@ -46,6 +48,8 @@ export class Plots {
   private plots: Plot[] = [];
   private size = 1.8;
   private isWhole = false;
+  /** Cursors of these plots go together, those of another clip on the page do not. */
+  private readonly key = `time ${++boxes}`;
 
   constructor(private readonly box: HTMLElement) {
     let known = 0;
@@ -59,18 +63,16 @@ export class Plots {
   }
 
   private get width(): number {
-    return Math.max(120, this.box.clientWidth - 30);
+    return Math.max(120, this.shown[0]?.room.clientWidth ?? 0);
   }
 
   /** Unpacks the values of a recording; a live scene starts empty, or goes on where the one before had the same plots. */
   async load(pack: Pack, times: ArrayLike<number>): Promise<void> {
     const { header } = pack;
-    this.size = header.size;
     const lines = (plots: Plot[]) => JSON.stringify(plots.map((plot) => [plot.name, ...plot.series.map((s) => s.name)]));
     const goesOn = !header.times && this.times.length > 0 && lines(header.plots) === lines(this.plots);
-    if (goesOn) return void (this.plots = header.plots);
-    this.times = header.times ? Array.from(times) : [];
-    this.columns = await Promise.all(
+    if (goesOn) return this.set(header.plots, this.columns, this.times, header.size);
+    const columns = await Promise.all(
       header.plots.map((plot) =>
         Promise.all(
           plot.series.map(async ({ values, shown }) => {
@@ -83,7 +85,12 @@ export class Plots {
         ),
       ),
     );
-    this.plots = header.plots;
+    this.set(header.plots, columns, header.times ? Array.from(times) : [], header.size);
+  }
+
+  /** Takes plots with a column of values for each of their series; `size` is the height of the figure [m]. */
+  set(plots: Plot[], columns: (number | null)[][][], times: number[], size: number): void {
+    [this.plots, this.columns, this.times, this.size] = [plots, columns, times, size];
   }
 
   /** Adds what a live message says; one number for each series of each plot. */
@@ -187,7 +194,7 @@ export class Plots {
         ],
         cursor: {
           drag: { x: false, y: false },
-          sync: { key: "time" },
+          sync: { key: this.key },
           points: { size: 7 },
           bind: { mousedown: (u) => (event) => (this.drag(u, event), null) },
         },

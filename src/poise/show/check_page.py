@@ -6,14 +6,16 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib import resources
 
 from poise import __version__
 from poise.check.finding import FLAWS, Finding, frame_words
 from poise.check.library import Group
 from poise.check.profile import Limit, Profile
 from poise.check.report import ClipReport
+from poise.show.page import WEB, filled
 
+BUNDLE = WEB / "dist" / "check.html"
+"""The built page around what is written here."""
 MOST_LINKS = 4
 """Stretches of a finding that are linked."""
 _ORDER = {"unreadable": 0, "fail": 1, "pass": 2}
@@ -22,17 +24,21 @@ _ORDER = {"unreadable": 0, "fail": 1, "pass": 2}
 def page(
     reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile, players: Mapping[str, str] | None = None
 ) -> str:
-    """One HTML file that needs nothing else: no script, no font, no address. Every name in it is escaped.
+    """One HTML file that needs nothing else: no font, no address. Every name in it is escaped.
+
+    Its script draws the plots, with the player's code; its content policy allows that script and no other.
 
     Args:
         reports: Of the clips.
         groups: Of the library.
         profile: What was judged by.
-        players: Recordings of clips by the clips' names, as addresses beside the page; frames link to them.
+        players: Recordings of clips by the clips' names, as addresses beside the page; frames and plots link to them.
+
+    Raises:
+        MissingPage: if the player is not in this installation.
     """
     players = players or {}
     shown = sorted((r for r in reports if r.verdict != "skipped"), key=lambda r: (_ORDER[r.verdict], r.name))
-    style = (resources.files("poise.check") / "page.css").read_text(encoding="utf-8")
     body = "".join(
         [
             _overview(shown),
@@ -42,13 +48,11 @@ def page(
         ]
     )
     switch = '<input type="checkbox" id="only"> <label for="only">hide clips that pass</label>'
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>Poise check: {_counted(shown)}</title><style>{style}</style></head><body>"
+    return filled(
+        f"Poise check: {_counted(shown)}",
         f'<h1>Poise check</h1><p class="lead">{_lead(shown, profile)}</p>{switch if len(shown) > 1 else ""}'
-        f"<main>{body}</main></body></html>\n"
+        f"<main>{body}</main>",
+        bundle=BUNDLE,
     )
 
 
@@ -123,7 +127,7 @@ def _section(report: ClipReport, number: int, player: str) -> str:
         )
         parts.append(f"<h3>Findings</h3><table><thead>{header}</thead><tbody>{rows}</tbody></table>")
     if report.pictures is not None:
-        parts.append(_pictures(report))
+        parts.append(_pictures(report, player))
     parts.append(_gait(report))
     if report.notes:
         parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in report.notes))
@@ -196,29 +200,16 @@ def _frames(finding: Finding, report: ClipReport, player: str) -> str:
     return ", ".join(links) + (f" and {more} more" if more > 0 else "")
 
 
-def _pictures(report: ClipReport) -> str:
+def _pictures(report: ClipReport, player: str) -> str:
     pictures = report.pictures
     assert pictures is not None
-    parts = [
+    link = f' data-player="{escape(player, quote=True)}"' if player else ""
+    return (
         '<h3>Figures</h3><div class="wide">' + pictures.strip + "</div>"
         "<figcaption>from the side; frame numbers below, red where a finding names them"
         '<span class="key left-ink"></span>left<span class="key right-ink"></span>right</figcaption>'
-    ]
-    if pictures.arcs:
-        drawn = "".join(f"<figure>{a}</figure>" for a in pictures.arcs)
-        parts.append(
-            f'<h3>Flights: path of the center of mass</h3><div class="pictures">{drawn}</div>'
-            '<figcaption><span class="key com-ink"></span>the clip<span class="key fit-ink"></span>its parabola'
-            '<span class="key good-ink"></span>1 g, same ends and time</figcaption>'
-        )
-    if pictures.support:
-        parts.append(
-            f"<h3>Balance, seen from above</h3>{pictures.support}"
-            '<figcaption><span class="key area-ink"></span>support<span class="key soft-ink"></span>center of mass'
-            '; center of pressure <span class="key good-ink"></span>inside<span class="key warn-ink"></span>'
-            'within one radius<span class="key bad-ink"></span>beyond</figcaption>'
-        )
-    return "".join(parts)
+        f'<h3>Over time</h3><div class="plots"{link}></div><script type="application/json">{pictures.plots}</script>'
+    )
 
 
 def _meaning(profile: Profile) -> str:
