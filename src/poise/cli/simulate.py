@@ -267,8 +267,8 @@ def simulate(
         **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
     }
     if scene is not None:
-        if live or not ground.is_flat:
-            raise InvalidValue("--scene does not go with --live or --terrain yet; leave one of them out.")
+        if live:
+            raise InvalidValue("--scene does not go with --live yet; leave one of them out.")
         from poise.world import World
 
         arguments["world"] = World(scene, friction=friction)

@@ -18,7 +18,7 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.preset import Preset, load_preset
 from poise.filter.reference import ReferenceBuilder
-from poise.filter.sensing import Given
+from poise.filter.sensing import Asked, Given
 from poise.filter.setup import Options
 from poise.filter.stages import NOT_TRIED, crowd_of, usual_steps
 from poise.terrain import Terrain
@@ -97,6 +97,22 @@ class QuasiPhysicalFilter:
         if now is None:
             return None if self._answer is None else self._answer.copy()
         return self._advance(now)
+
+    def ask(self, pose: Array, pushes: Sequence[Force]) -> Asked | None:
+        """Give the next pose; the step that is due then, for whoever solves it together with others (`poise.World`).
+
+        Args:
+            pose: As for `step`.
+            pushes: What pushes and pulls in this step, besides the filter's own.
+
+        Returns:
+            What `figure.move` takes; None for the first two poses, and where the figure was moved without a step.
+        """
+        now = self._take(pose)
+        if now is None:
+            return None
+        self._builder.finish(now.reference)
+        return self.figure.ask(now._replace(pushes=[*now.pushes, *pushes]))
 
     def _take(
         self, pose: Array, flags: npt.NDArray[np.bool_] | None = None, times_to_contact: Array | None = None

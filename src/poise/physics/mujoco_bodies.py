@@ -8,9 +8,9 @@ how a figure answers them is for whoever drives it.
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import mujoco
 import numpy as np
@@ -35,7 +35,7 @@ class Touches(NamedTuple):
 
     Attributes:
         places: In the world [m], shape (K, 3).
-        normals: From the first body to the second, shape (K, 3).
+        frames: Rows: normal from the first body to the second, and two tangents, shape (K, 3, 3).
         gaps: Distance, negative where they overlap [m], shape (K,).
         friction: Coulomb coefficients, shape (K,).
         bodies: The two bodies of the world's model, shape (K, 2).
@@ -45,7 +45,7 @@ class Touches(NamedTuple):
     """
 
     places: Array
-    normals: Array
+    frames: Array
     gaps: Array
     friction: Array
     bodies: Index
@@ -79,6 +79,7 @@ class Bodies:
     Args:
         figures: Model of each figure.
         scene: MJCF text of what is around them. A plane or height field of its world is ground.
+        ground: MJCF text of ground that takes the place of the scene's own.
         margin: Bodies nearer than this count as touching [m].
         friction: Coulomb coefficient of the figures; of two that touch the larger counts.
         pairs: For each figure, pairs of its capsules that may touch each other where it is a ragdoll, by their order in
@@ -101,7 +102,7 @@ class Bodies:
     """
 
     def __init__(
-        self, figures: Sequence[Model], scene: str, *, margin: float = 0.01, friction: float = 0.8,
+        self, figures: Sequence[Model], scene: str, *, ground: str = "", margin: float = 0.01, friction: float = 0.8,
         pairs: Sequence[Index] = (),
     ) -> None:  # fmt: skip
         if len(figures) > MOST_FIGURES:
@@ -124,11 +125,19 @@ class Bodies:
                 "The scene has equality constraints or tendons, which are not simulated. Leave them out, "
                 "or join bodies by hinges and slides."
             )
-        for geom in around.geoms:
-            is_ground = geom.parent.name == "world" and geom.type in _GROUND
-            geom.contype, geom.conaffinity = SCENE, SCENE | (POINTS if is_ground else everyone)
-            geom.condim = 3
-            geom.margin = max(geom.margin, margin)
+        own = [geom for geom in around.geoms if geom.parent.name == "world" and geom.type in _GROUND]
+        _let_meet(around.geoms, SCENE | everyone, margin)
+        if ground:
+            for geom in own:
+                around.delete(geom)
+            below = mujoco.MjSpec.from_string(ground)
+            _let_meet(below.geoms, SCENE | POINTS, margin)
+            for k, geom in enumerate(below.geoms):
+                geom.name = str(k)
+            below.option.timestep = spec.option.timestep
+            spec.attach(below, prefix="ground/", frame=spec.worldbody.add_frame())
+        else:
+            _let_meet(own, SCENE | POINTS, margin)
         around.option.timestep = spec.option.timestep  # nobody uses it
         spec.attach(around, prefix="scene/", frame=spec.worldbody.add_frame())
         spec.option.cone, spec.option.jacobian = mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtJacobian.mjJAC_SPARSE
@@ -167,7 +176,9 @@ class Bodies:
                 m.geom_quat[g].copy(),
             )
             for g in range(m.ngeom)
-            if int(m.geom_type[g]) in kinds and m.geom_bodyid[g] not in range(1, ends[-1])
+            if int(m.geom_type[g]) in kinds
+            and m.geom_bodyid[g] not in range(1, ends[-1])
+            and not m.geom(g).name.startswith("ground/")
         )
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
@@ -203,6 +214,11 @@ class Bodies:
         affinity = self._m.geom_conaffinity[capsules]
         self._m.geom_conaffinity[capsules] = affinity | group if ground else affinity & ~group
 
+    def carry(self, body: int, place: Array, turn: Array) -> None:
+        """Where a body that is moved from outside (mocap) is from now on: place [m] (3,), unit wxyz (4,)."""
+        k = int(self._m.body_mocapid[body])
+        self._d.mocap_pos[k], self._d.mocap_quat[k] = place, turn
+
     def move(self, q: Array, v: Array) -> None:
         """Put figures and bodies at coordinates (nq,) and velocities (nv,)."""
         self.q[:], self.v[:] = q, v
@@ -217,7 +233,7 @@ class Bodies:
         width = int(self.width.max(initial=1))
         if not len(known):
             none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
-            return Touches(none, none, np.zeros(0), np.zeros(0), pair, pair, np.zeros((0, 2, 3, width)))
+            return Touches(none, np.zeros((0, 3, 3)), np.zeros(0), np.zeros(0), pair, pair, np.zeros((0, 2, 3, width)))
         contact, K = d.contact, len(known)
         bodies = self.geom_body[contact.geom[known]]
         trees = self._tree_of_body[bodies]
@@ -233,9 +249,9 @@ class Bodies:
         # two bodies of one tree share the first block
         trees[trees[:, 0] == trees[:, 1], 1] = -1
         friction = contact.friction[known, 0].copy()
-        frames = contact.frame[known].reshape(-1, 3, 3)
+        frames = contact.frame[known].reshape(-1, 3, 3).copy()
         gaps = contact.dist[known] + self._thick[contact.geom[known]].sum(axis=1)
-        return Touches(contact.pos[known].copy(), frames[:, 0].copy(), gaps, friction, bodies, trees, rows)
+        return Touches(contact.pos[known].copy(), frames, gaps, friction, bodies, trees, rows)
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
         """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.
@@ -330,6 +346,12 @@ class Bodies:
         kinetic = 0.5 * float(self.v[own] @ self._M[np.ix_(own, own)] @ self.v[own])
         bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
+
+
+def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:
+    for geom in geoms:
+        geom.contype, geom.conaffinity, geom.condim = SCENE, affinity, 3
+        geom.margin = max(geom.margin, margin)
 
 
 def _figure(model: Model, number: int, everyone: int, friction: float, pairs: Index | None) -> mujoco.MjSpec:

@@ -1,7 +1,7 @@
 """One world: figures with drivers of their own, among bodies that push back."""
 
-from poise.world.drivers import Clip, Driver, Goals, Ragdoll
+from poise.world.drivers import Clip, Driver, Goals, Ragdoll, Stream
 from poise.world.scenes import read_scene, rubble
 from poise.world.world import World
 
-__all__ = ["Clip", "Driver", "Goals", "Ragdoll", "World", "read_scene", "rubble"]
+__all__ = ["Clip", "Driver", "Goals", "Ragdoll", "Stream", "World", "read_scene", "rubble"]

@@ -109,7 +109,7 @@ def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
     apart = np.tile(1e6 + np.arange(count, dtype=np.float64)[:, None], (1, 3))  # so that none is near another
     return Touches(
         np.concatenate([touches.places, apart]),
-        np.concatenate([touches.normals, np.zeros((count, 3))]),
+        np.concatenate([touches.frames, np.zeros((count, 3, 3))]),
         np.concatenate([touches.gaps, np.zeros(count)]),
         np.concatenate([touches.friction, np.zeros(count)]),
         np.concatenate([touches.bodies, np.tile(np.array([-1, -2 - tree]), (count, 1))]),

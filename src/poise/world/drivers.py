@@ -28,6 +28,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter import rising
 from poise.filter.falling import begun
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.goal import put_goal
 from poise.filter.preset import Bounds, Preset, load_preset
@@ -35,6 +36,7 @@ from poise.filter.quasi_physical import JointLimits
 from poise.filter.sensing import Asked
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
+from poise.filter.stream import QuasiPhysicalFilter
 from poise.goals.surroundings import Scene, Surface
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics import State
@@ -182,24 +184,8 @@ class Clip(Driver):
         playback.start()
         self._playback, self._frame, figure = playback, 0, playback.figure
         if start is not None:
-            q, v = start
-            figure.q, figure.v = q.copy(), v.copy()
-            figure.state.move_to(q, v)
-            root = figure.model.roots[0]
-            com, wanted = figure.state.com(root).copy(), self._com(playback.q[0])
-            if com[2] - terrain.ground < LYING * (wanted[2] - terrain.ground):
-                fall = begun(character, q, np.zeros(3), figure.state.data.xpos[1:])
-                figure.fall = fall._replace(rested=rising.REST)
-            else:
-                x, y = (com - wanted)[:2].tolist()
-                put_goal(figure.goal, (x, y))
-                figure.footing.begin_at((x, y))
+            _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
-
-    def _com(self, q: Array) -> Array:
-        figure = self._playback.figure
-        figure.mirror.move_to(q, np.zeros(figure.model.nv))
-        return figure.mirror.com(figure.model.roots[0]).copy()
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, playback = self._playback.figure, self._playback
@@ -215,6 +201,74 @@ class Clip(Driver):
         asked = self._asked._replace(objectives=lists.objectives, constraints=lists.constraints)
         figure.move(asked, force)
         self.q, self.v = figure.q, figure.v
+
+
+class Stream(Driver):
+    """Poses that you give, one a step, through the quasi-physical filter; without a new one the last is held.
+
+    Example:
+        >>> world = poise.World(figures={"ada": poise.world.Stream(character, poses[0])})
+        >>> for pose in poses[1:]:
+        ...     world.step({"ada": pose})
+
+    The answer comes one step late: it is known where a pose goes once the next one is here.
+
+    Args:
+        character: The figure.
+        pose: The first pose q, shape (nq,).
+        preset: Name of a preset, or the preset.
+        options: Of the filter.
+    """
+
+    def __init__(
+        self, character: Character, pose: Array, *, preset: str | Preset = "recommended",
+        options: Options | None = None,
+    ) -> None:  # fmt: skip
+        self.character, self._preset, self._options = character, preset, options
+        self._pose = np.array(pose, dtype=np.float64)
+
+    def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        self._filter = QuasiPhysicalFilter(character, dt, terrain, preset=self._preset, options=self._options)
+        self._filter.ask(self._pose, ())
+        self._start, self._terrain, self._has_begun = start, terrain, False
+        self._asked: Asked | None = None
+        self.q, self.v = (self._pose.copy(), np.zeros(character.nv)) if start is None else start
+
+    def give(self, pose: Array) -> None:
+        """The pose that this step goes to, shape (nq,)."""
+        self._pose = np.array(pose, dtype=np.float64)
+
+    def ask(self, forces: Sequence[Force]) -> Lists | None:
+        figure, self._asked = self._filter.figure, self._filter.ask(self._pose, forces)
+        if not self._has_begun and self._start is not None:
+            _go_on(figure, self._terrain, *self._start, self._pose)
+        self._has_begun = True
+        self.q, self.v = figure.q, figure.v
+        return None if self._asked is None else Lists(*self._asked[:3])
+
+    def move(self, lists: Lists, force: Array) -> None:
+        assert self._asked is not None
+        figure = self._filter.figure
+        figure.move(self._asked._replace(objectives=lists.objectives, constraints=lists.constraints), force)
+        self.q, self.v = figure.q, figure.v
+
+
+def _go_on(figure: SimulatedCharacter, terrain: Terrain, q: Array, v: Array, wanted: Array) -> None:
+    """Let a filter go on from a pose (nq,) and velocity (nv,) toward a wanted pose; one that lies gets up first."""
+    figure.q, figure.v = q.copy(), v.copy()
+    root, still = figure.model.roots[0], np.zeros(figure.model.nv)
+    figure.mirror.move_to(wanted, still)
+    goal = figure.mirror.com(root).copy()
+    figure.state.move_to(q, v)
+    com = figure.state.com(root).copy()
+    ground = float(terrain.heights(com[None, :2])[0])
+    if com[2] - ground < LYING * (goal[2] - terrain.ground):
+        fall = begun(figure.character, q, np.zeros(3), figure.state.data.xpos[1:])
+        figure.fall = fall._replace(rested=rising.REST)
+    else:
+        x, y = (com - goal)[:2].tolist()
+        put_goal(figure.goal, (x, y))
+        figure.footing.begin_at((x, y))
 
 
 class Ragdoll(Driver):
@@ -267,8 +321,8 @@ class Ragdoll(Driver):
 class Goals(Driver):
     """A controller of `poise.synthesize` moves it by the torques of its muscles.
 
-    The controller solves its step for level ground and knows nothing of bodies; what touches it only startles it. Where
-    its step has no solution, the muscles let go for that step.
+    The controller solves its step for the plane of the ground where it begins, and knows nothing of bodies; what touches
+    it only startles it. Where its step has no solution, the muscles let go for that step.
 
     Example:
         >>> world = poise.World("rubble:3,1", figures={"eve": poise.world.Goals("balance")})
@@ -310,14 +364,21 @@ class Goals(Driver):
         place = self._role.place if self._place is None else self._place
         if start is not None:
             place, turn = start[0][:2], _upright(start[0][3:7], q[3:7])
-        q[:3] = rotations.rotate(turn, q[:3]) + np.array([*place[:2], terrain.ground])
+        below = terrain.sample(np.array([place[:2]]))
+        foot = np.array([*place[:2], float(below.height[0])])
+        q[:3] = rotations.rotate(turn, q[:3]) + foot
         q[3:7] = rotations.multiply(turn, q[3:7])
-        ground = Scene((Surface("floor", (0.0, 0.0, terrain.ground)),))
+        self._state = state = State(model_of(who))
+        if not terrain.is_flat:  # no point begins below a slope
+            points = state.at(q, np.zeros(who.nv)).points
+            lowest = points[:, 2] - state.model.point_radii - terrain.heights(points[:, :2])
+            q[2] -= float(lowest.min(initial=0.0))
+        (x, y, z), (across, along, up) = foot.tolist(), below.normal[0].tolist()
+        ground = Scene((Surface("floor", (x, y, z), (across, along, up)),))
         settings = replace(self._settings, dt=dt)
         self._world = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
         world.mover = _Elsewhere()
         self._dt, self._figure, self._felt = dt, character, False
-        self._state = State(model_of(who))
         self.q, self.v = (q, np.zeros(who.nv)) if start is None else (start[0].copy(), start[1].copy())
         world.q, world.v = self.q, self.v
 

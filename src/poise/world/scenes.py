@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
@@ -14,11 +16,12 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.goals.surroundings import Ball, Surface
+from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
 from poise.synthesis.scene_file import BodyTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
+from poise.terrain.shapes import PLANE, Platform, Steps
 
 MOST_BYTES = 4_000_000
 """Largest scene file that is read [bytes]."""
@@ -26,8 +29,22 @@ MOST_BODIES = 2000
 """Most pieces of rubble."""
 THICK = 0.1
 """Thickness of walls of scene files [m]."""
+REACH, GRID = 12.0, 0.1
+"""Uneven ground reaches so far beyond where figures begin and go, and bumps are so far apart on it [m]."""
 DENSITY = 700.0
 """Of rubble, as wood [kg/m³]."""
+
+
+class Carried(NamedTuple):
+    """A body with a given motion: a platform, a wall that closes in.
+
+    Attributes:
+        name: Of the body.
+        pose: Its place [m] (3,) and orientation (4,) at a time [s].
+    """
+
+    name: str
+    pose: Callable[[float], tuple[Array, Array]]
 
 
 class Surroundings(NamedTuple):
@@ -36,10 +53,12 @@ class Surroundings(NamedTuple):
     Attributes:
         mjcf: Bodies and what never moves, as MJCF text.
         balls: Those of the bodies that hang in the air until they are thrown.
+        carried: Those that go a given way, whatever they meet.
     """
 
     mjcf: str
     balls: tuple[Ball, ...] = ()
+    carried: tuple[Carried, ...] = ()
 
 
 def read_scene(
@@ -60,9 +79,9 @@ def read_scene(
         UnreadableFile: if there is no such file.
         FileFormatError: if a scene file is not valid, or has things that move along keys or vanish.
     """
-    height = 0.0 if terrain is None else terrain.ground
+    terrain = Terrain.flat() if terrain is None else terrain
     if text is None:
-        return Surroundings(_mjcf([_ground(height)]))
+        return Surroundings(_mjcf([_ground(terrain.ground)]))
     if "<mujoco" in str(text):
         return Surroundings(str(text))
     kind, _, rest = str(text).partition(":")
@@ -71,28 +90,47 @@ def read_scene(
             count, seed = (int(x) for x in (rest.split(",") if "," in rest else (rest, "0")))
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
-        return Surroundings(rubble(count, seed, way=way, scale=scale))
+        loose = pieces(count, seed, way=way, scale=scale, terrain=terrain)
+        return Surroundings(_mjcf([_ground(terrain.ground), *loose]))
     path = Path(text)
     if path.suffix.lower() == ".xml":
         return Surroundings(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
-        return _from_toml(path, way, scale)
+        return _from_toml(path, way, scale, terrain)
     raise InvalidValue(
         f"{str(text)!r} is no scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
     )
 
 
-def _from_toml(path: Path, way: Array | None, scale: float) -> Surroundings:
+def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) -> Surroundings:
     """A scene file: what stands never moves; [[bodies]], [rubble] and thrown balls do."""
     file = scene_table(read_text(path, limit=MOST_BYTES), path=path)
     scene = scene_from(file, Place(path))
     for thing in (*scene.surfaces, *scene.holds):
-        if thing.movement is not None or np.isfinite(thing.until):
+        if np.isfinite(thing.until):
             raise FileFormatError(
-                f"{thing.name!r} is moved or removed by an event, which `poise simulate` does not play.",
+                f"{thing.name!r} is removed by an event, which `poise simulate` does not play.",
                 path=path,
-                cure="Leave this event out; a body on a hinge or a slide can be pushed.",
+                cure="Leave this event out, or move the thing away: move, keys.",
             )
+    moving = {
+        (thing.solid if isinstance(thing, Surface) and thing.solid else thing.name): thing.movement
+        for thing in (*scene.surfaces, *scene.holds)
+        if thing.movement is not None
+    }
+    if file.floor is not False and file.floor.name in moving:
+        raise FileFormatError(
+            "the floor is moved by an event.", path=path, cure="Move a box, or give --terrain platform:FILE.csv."
+        )
+    carried: list[Carried] = []
+
+    def stand(name: str, place: Iterable[float], geom: str) -> str:
+        """What stands; or, where an event moves it, a body around it."""
+        if name not in moving:
+            return geom
+        carried.append(Carried(name, partial(_moved, moving[name], np.array(tuple(place), dtype=np.float64))))
+        return f'    <body name={quoteattr(name)} mocap="true">\n  {geom}\n    </body>'
+
     names = [
         thing.name
         for kind in (file.walls, file.boxes, file.bars, file.holds, file.bodies, file.balls)
@@ -107,24 +145,104 @@ def _from_toml(path: Path, way: Array | None, scale: float) -> Surroundings:
         frame = Surface(w.name, w.place, w.facing, w.size).frame
         half = (0.5 * w.size[0], 0.5 * w.size[1], 0.5 * THICK)
         middle = np.array(w.place) - 0.5 * THICK * frame[2]
-        out.append(_geom(w.name, w.friction, type="box", pos=middle, xyaxes=frame[:2].ravel(), size=half))
+        geom = _geom(w.name, w.friction, type="box", pos=middle, xyaxes=frame[:2].ravel(), size=half)
+        out.append(stand(w.name, w.place, geom))
     for b in file.boxes:
-        out.append(_geom(b.name, b.friction, type="box", pos=b.place, size=0.5 * np.array(b.sides)))
+        geom = _geom(b.name, b.friction, type="box", pos=b.place, size=0.5 * np.array(b.sides))
+        out.append(stand(b.name, b.place, geom))
     for h in file.holds:
-        out.append(_geom(h.name, h.friction, type="sphere", pos=h.place, size=(h.radius,)))
+        out.append(stand(h.name, h.place, _geom(h.name, h.friction, type="sphere", pos=h.place, size=(h.radius,))))
     for r in file.bars:
-        out.append(_geom(r.name, 1.0, type="capsule", fromto=(*r.start, *r.end), size=(r.radius,)))
+        geom = _geom(r.name, 1.0, type="capsule", fromto=(*r.start, *r.end), size=(r.radius,))
+        out.append(stand(r.name, 0.5 * (np.array(r.start) + np.array(r.end)), geom))
     for ball in scene.balls:
         table = BodyTable(name=ball.name, place=ball.place, radius=ball.radius, mass=ball.mass)
         out.append(_body(table, path))
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
-        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale)
-    return Surroundings(_mjcf(out), scene.balls)
+        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale, terrain=terrain)
+    return Surroundings(_mjcf(out), scene.balls, tuple(carried))
 
 
-def _mjcf(things: Iterable[str]) -> str:
-    head = ["<mujoco>", f'  <option gravity="0 0 {-GRAVITY!r}"/>', "  <worldbody>"]
+def _moved(movement: Movement, place: Array, time: float) -> tuple[Array, Array]:
+    """Pose of a body that lies at the origin while the thing on it is at its place (3,)."""
+    now, turn = movement.placed(place, time)
+    return now - turn @ place, rotations.from_matrix(turn)
+
+
+def ground_of(terrain: Terrain, around: Array) -> str:
+    """A terrain as MJCF text, as far as anything goes: a plane, steps of boxes, or a grid of heights.
+
+        poise.World("rubble:20,1", terrain=poise.Terrain.slope(10))
+
+    Args:
+        terrain: Placed. One that moves is a plane on a body "ground", see `deck_of`.
+        around: Horizontal places that it is needed around [m], shape (N, 2).
+    """
+    low, high = around.min(axis=0) - REACH, around.max(axis=0) + REACH
+    middle, half = 0.5 * (low + high), 0.5 * float((high - low).max())
+    kind, (first, second, third, *_), _ = terrain.shape.form(terrain.place, 0.0)
+    if kind == PLANE and not terrain.is_static:
+        return _mjcf(['    <body name="ground" mocap="true"><geom type="plane" size="100 100 1"/></body>'])
+    if kind == PLANE:
+        return _mjcf([
+            f'    <geom type="plane" size="100 100 1" pos="0 0 {third!r}" zaxis="{_numbers((-first, -second, 1.0))}"/>'
+        ])  # fmt: skip
+    if isinstance(terrain.shape, Steps):
+        return _mjcf(_treads(terrain, terrain.shape, middle, half))
+    heights = terrain.grid(middle, half, GRID)
+    low_height, tall = float(heights.min()), max(float(np.ptp(heights)), 1e-3)
+    size = _numbers((half, half, tall, 1.0))
+    asset = (
+        f'  <asset><hfield name="bumps" nrow="{len(heights)}" ncol="{len(heights)}" size="{size}" '
+        f'elevation="{" ".join(f"{z:.5f}" for z in (heights[::-1] - low_height).ravel())}"/></asset>'
+    )
+    place = _numbers((*middle, low_height))
+    return _mjcf([f'    <geom type="hfield" hfield="bumps" pos="{place}"/>'], [asset])
+
+
+def deck_of(terrain: Terrain) -> Carried:
+    """A platform as the motion of the body "ground".
+
+    Raises:
+        InvalidValue: if the terrain moves in another way.
+    """
+    shape, place = terrain.shape, terrain.place
+    if not isinstance(shape, Platform):
+        raise InvalidValue(f"A world cannot move ground {terrain.spec!r}; it moves platforms (platform:FILE.csv).")
+
+    def pose(time: float) -> tuple[Array, Array]:
+        (x, y, z, pitch, roll), _ = shape.pose(time)
+        turns = ((0.0, 0.0, place.heading), (0.0, -pitch, 0.0), (roll, 0.0, 0.0))
+        heading, forward, sideways = (rotations.from_rotation_vector(np.array(turn)) for turn in turns)
+        middle = place.to_world(np.array([x, y, z])) + np.array([*place.origin, place.ground])
+        return middle, rotations.multiply(rotations.multiply(heading, forward), sideways)
+
+    return Carried("ground", pose)
+
+
+def _treads(terrain: Terrain, steps: Steps, middle: Array, half: float) -> list[str]:
+    """Boxes for the level ground before the first riser and for each tread."""
+    forward, first = terrain.place.forward, terrain.place.start + steps.first
+    near, far = float(middle @ forward) - 2.0 * half, float(middle @ forward) + 2.0 * half
+    edges = [near, *np.arange(first, far, steps.tread).tolist(), far] if first < far else [near, far]
+    sideways = np.array([-forward[1], forward[0]])
+    out = []
+    for k, (start, end) in enumerate(pairwise(edges)):
+        if end <= near:
+            continue
+        start = max(start, near)
+        along = 0.5 * (start + end) * forward + (middle @ sideways) * sideways
+        place = (*along, terrain.ground + k * steps.rise - 1.0)
+        out.append(
+            f'    <geom type="box" pos="{_numbers(place)}" xyaxes="{_numbers((*forward, 0.0, *sideways, 0.0))}" '
+            f'size="{_numbers((0.5 * (end - start), half, 1.0))}"/>'
+        )
+    return out
+
+
+def _mjcf(things: Iterable[str], assets: Iterable[str] = ()) -> str:
+    head = ["<mujoco>", f'  <option gravity="0 0 {-GRAVITY!r}"/>', *assets, "  <worldbody>"]
     return "\n".join([*head, *things, "  </worldbody>", "</mujoco>", ""])
 
 
@@ -202,9 +320,10 @@ def rubble(
 
 
 def pieces(
-    count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45
-) -> list[str]:
-    """The pieces of `rubble` alone, each a body of MJCF."""
+    count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45,
+    terrain: Terrain | None = None,
+) -> list[str]:  # fmt: skip
+    """The pieces of `rubble` alone, each a body of MJCF, above a terrain."""
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
     rng = np.random.default_rng(seed)
@@ -214,6 +333,8 @@ def pieces(
         x, y = _place(rng, way, scale * width, scale * clear)
         half = (scale * rng.uniform(0.02, 0.06, 3)).tolist()
         height = max(half) * 1.8 + 0.16 * scale * rng.random()
+        if terrain is not None:
+            height += float(terrain.heights(np.array([[x, y]]))[0])
         turn = rng.normal(size=4)
         quat = " ".join(repr(float(c)) for c in turn / np.linalg.norm(turn))
         if k % 3 < 2:

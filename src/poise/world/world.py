@@ -21,7 +21,7 @@ from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.filter.forces import Companion, Force, Push, Thing
+from poise.filter.forces import Companion, Force, Thing
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies, Touches
@@ -30,9 +30,9 @@ from poise.terrain import Terrain
 from poise.world.answers import Bump, agree, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
-from poise.world.drivers import Driver, Figure, Goals, Lists
+from poise.world.drivers import Driver, Figure, Goals, Lists, Stream
 from poise.world.saving import Saved, restore, save
-from poise.world.scenes import read_scene
+from poise.world.scenes import deck_of, ground_of, read_scene
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
@@ -65,7 +65,7 @@ class World:
     Args:
         scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT,SEED"; level ground if not given.
         figures: Drivers by the name of the figure.
-        terrain: Level ground where no scene is given; a scene brings its own.
+        terrain: The ground; one that is not level takes the place of the scene's own.
         dt: Length of a step [s].
         friction: Least friction of what a figure touches.
 
@@ -85,17 +85,10 @@ class World:
             raise InvalidValue(f"dt is {dt} s; give a positive time, at most {LONGEST_STEP} s.")
         self._scene, self.friction, self.dt, self.time = scene, friction, dt, 0.0
         self.terrain = Terrain.flat() if terrain is None else terrain
-        if not self.terrain.is_flat:
-            raise InvalidValue(
-                "A world has level ground, and this terrain is not level. Give Terrain.flat(), or use poise.simulate "
-                "without a world."
-            )
-        self._drivers = dict(figures or {})
-        self.figures: tuple[Figure, ...] = ()
-        self.q = self.v = np.zeros(0)
-        self.track: list[tuple[Array, Array]] = []
+        self._cast = cast_of(scene)
+        self._drivers = {**self._cast.drivers, **(figures or {})}
         self._outside: Figure | None = None
-        self._events: list[tuple[float, str, Driver | Push]] = []
+        self._begin([], None)
 
     # --- the beginning
 
@@ -118,24 +111,30 @@ class World:
 
     def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
         """Put everyone in place; loose bodies come to rest first."""
-        everyone, cast = list(joined), cast_of(self._scene)
-        self._events = list(cast.events)
-        for name, driver in {**cast.drivers, **self._drivers}.items():
+        everyone, self._events = list(joined), list(self._cast.events)
+        for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
             driver.begin(driver.character, self.dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
-        self.figures = figures = tuple(figure for figure, _, _ in everyone)
+        self.figures: tuple[Figure, ...] = tuple(figure for figure, _, _ in everyone)
+        figures = self.figures
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
         self._masses = np.array([figure.character.mass for figure in figures])
         self.mass = float(self._masses.mean()) if figures else BODY
         around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain)
+        places = [np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)]
+        ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
         self.bodies = bodies = Bodies(
-            [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction,
+            [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
         for k, figure in enumerate(figures):
             bodies.let_meet(k, ground=figure.meets_ground)
+        own = [] if self.terrain.is_static else [deck_of(self.terrain)]
+        prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
+        self._carried = [(bodies.names.index(n), c.pose) for n, c in zip(prefixes, (*own, *around.carried))]
+        self._carry(0.0)
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
         self._p = np.zeros((0, 3))
@@ -150,6 +149,7 @@ class World:
             self.q[at], self.v[dofs] = q, 0.0
             self.q[at.start + 2] += 1e3 * k
         self._held = list(around.balls)
+        self._is_settling = True
         if not bodies.is_figure.all():
             for _ in range(round(SETTLING_TIME / self.dt)):
                 self._meet([None] * len(figures))
@@ -157,7 +157,9 @@ class World:
                 self._hold()
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
-        self.track, self.time = [], 0.0
+        self._is_settling = False
+        self.track: list[tuple[Array, Array]] = []
+        self.time = 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
 
@@ -169,8 +171,6 @@ class World:
         Raises:
             UnknownName: if there is none.
         """
-        if not self.track:
-            self._begin([], None)
         for figure in self.figures:
             if figure.name == name:
                 return figure
@@ -215,8 +215,6 @@ class World:
             >>> world.step()
             >>> world.restore(before)
         """
-        if not self.track:
-            self._begin([], None)
         return Saved(self.time, save(self))
 
     def restore(self, saved: Saved) -> None:
@@ -228,19 +226,31 @@ class World:
         if saved.kept[0][0] is not self:
             raise InvalidValue("This was saved by another world; each world restores what it saved itself.")
         restore(saved.kept)
+        self._carry(self.time)
         for k, figure in enumerate(self.figures):
             self.bodies.let_meet(k, ground=figure.meets_ground)
 
     # --- one step
 
-    def step(self) -> None:
+    def step(self, poses: Mapping[str, Array] | None = None) -> None:
         """Move on by one step.
 
+        Example:
+            >>> world.step({"ada": pose})
+
+        Args:
+            poses: For each figure that follows a stream, the pose that it goes to, shape (nq,).
+
         Raises:
+            UnknownName: if there is no such figure.
+            InvalidValue: if a figure follows no stream, or the pose is not one of it.
             SimulationDiverged: if a figure moves faster than an answer means anything.
         """
-        if not self.track:
-            self._begin([], None)
+        for name, pose in (poses or {}).items():
+            driver = self.figure(name).driver
+            if not isinstance(driver, Stream):
+                raise InvalidValue(f"{name!r} follows no stream: drive({name!r}, Stream(character, pose)) lets it.")
+            driver.give(pose)
         self._finish(*self._meet(self._ask_all()))
 
     @property
@@ -306,6 +316,7 @@ class World:
             q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
         self.q = q
         self.time = len(self.track) * self.dt
+        self._carry(self.time)
         self._throw(self.time)
         self._hold()
         self._see()
@@ -361,11 +372,24 @@ class World:
         wanted = np.zeros((len(touches.gaps), 3))
         wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
         wanted[count:, 0] = limits
+        for body, pose in self._carried if not self._is_settling else ():
+            k, side = np.nonzero(touches.bodies[:count] == body)
+            if len(k):  # velocities count from that of the body's surface
+                (place, turn), (after, later) = pose(self.time), pose(self.time + self.dt)
+                spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / self.dt
+                moves = (after - place) / self.dt + np.cross(spin, touches.places[k] - place)
+                sign = np.where(side == 0, 1.0, -1.0)[:, None]
+                wanted[k] += sign * np.einsum("kij,kj->ki", touches.frames[k], moves)
         weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
         most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self.bodies.figure_of[touches.trees]].max(axis=1)
         return wanted, np.where(most > 0.0, most, np.inf)
 
     # --- the state
+
+    def _carry(self, time: float) -> None:
+        """Bodies with a given motion are where they are at a time [s]."""
+        for body, pose in self._carried:
+            self.bodies.carry(body, *pose(time))
 
     def _hold(self) -> None:
         """Balls that nobody has thrown yet stay in the air."""
@@ -419,7 +443,12 @@ class World:
                     index, offset = body - bodies.figure_body[number], bodies.offset(body, place)
                     figure.felt.append(Bump("", 0.0, dt, index, offset, forces[these].sum(axis=0)))
         others = on[k, 1 - side] < 0
-        work = bodies.work(own, p, k[others], 1 - side[others], 0.5 * (self.v + found.v))
+        k, side = k[others], 1 - side[others]
+        if self._carried:
+            is_carried = np.isin(own.bodies[:, ::-1], [body for body, _ in self._carried])
+            more, at = np.nonzero(is_carried & (own.trees >= 0) & (on < 0))
+            k, side = np.append(k, more), np.append(side, at)
+        work = bodies.work(own, p, k, side, 0.5 * (self.v + found.v))
         self._work += work
         self._exchanged += abs(work)
 
