@@ -321,8 +321,8 @@ class Ragdoll(Driver):
 class Goals(Driver):
     """A controller of `poise.synthesize` moves it by the torques of its muscles.
 
-    The controller solves its step for the plane of the ground where it begins, and knows nothing of bodies; what touches
-    it only startles it. Where its step has no solution, the muscles let go for that step.
+    The controller solves its step for the plane of the ground where it begins, and knows nothing of bodies; what
+    touches it only startles it. Where its step has no solution, the muscles let go for that step.
 
     Example:
         >>> world = poise.World("rubble:3,1", figures={"eve": poise.world.Goals("balance")})
