@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.body import Character, fit
-from poise.body.posing import joint_deviations
+from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
@@ -143,3 +143,32 @@ def test_a_weak_arm_gives_and_comes_back() -> None:
         turned.append(joint_deviations(character, result.reference_q, result.q)[:, arms].max(axis=1))
     assert turned[1].max() > 3.0 * turned[0].max()
     assert turned[1][-1] < 0.6 * turned[1].max()
+
+
+def stepped(x: float, y: float, sinking: float | None = None) -> tuple[Character, float, Array]:
+    """A figure that stands and is shoved with so many times 0.44 weights, and steps: its bodies' places."""
+    motion, character = walk()
+    preset = load_preset("recommended")
+    if sinking is not None:
+        preset = replace(preset, goal=replace(preset.goal, sinking=sinking))
+    run = simulate(held(motion, 43, 1.5), character, pushes=[shove(character, x=x, y=y)], preset=preset)
+    assert run.report["events"][0]["outcome"] == "stepped"
+    return character, run.report["dt"], body_positions(character, run.q)
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.0, 2.0), (0.0, -2.0), (2.0, 0.0), (-2.0, 0.0)])
+def test_the_foot_that_catches_hurries_and_the_other_follows_in_its_time(x: float, y: float) -> None:
+    character, dt, bodies = stepped(x, y)
+    feet = [character.roles["left_foot"], character.roles["right_foot"]]
+    speeds = np.linalg.norm(np.diff(bodies[:, feet], axis=0), axis=2) / dt
+    first = int(np.argmin(np.argmax(speeds > 1.0, axis=0)))
+    assert speeds[:, first].max() > 1.3 * speeds[:, 1 - first].max()
+    assert speeds[:, 1 - first].max() < 1.1 * load_preset("recommended").protective.brisk
+
+
+@pytest.mark.parametrize("x", [-2.0, 2.0])
+def test_hips_sink_in_a_protective_step(x: float) -> None:
+    character, dt, bodies = stepped(x, 0.0)
+    _, _, stiff = stepped(x, 0.0, sinking=0.0)
+    after = slice(round(0.5 / dt), round(0.8 / dt))  # the push is over and the first foot has landed
+    assert bodies[after, 0, 2].mean() < stiff[after, 0, 2].mean() - 0.01 * character.leg_length

@@ -143,6 +143,7 @@ class SteppingBack:
         self.lasting = 2.0 * self._duration
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self._urgent_duration = protective.duration * math.sqrt(scale)
+        self.brisk = protective.brisk * math.sqrt(scale)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
@@ -221,7 +222,9 @@ class SteppingBack:
             if way + reach > foremost:
                 chosen, foremost = limb, way + reach
         if chosen is not None:
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, True
+            # a foot that comes after one that caught the figure does not hurry
+            is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
@@ -229,6 +232,9 @@ class SteppingBack:
         duration, height = self._duration, self._height
         if limb.is_urgent:
             duration, height = self._urgent_duration, self._urgent_height
+        elif self.brisk:
+            far = math.dist(home, limb.start.mean(axis=0))
+            duration, height = max(duration, PEAK * far / self.brisk), max(height, min(0.2 * far, self._urgent_height))
         limb.part += dt / duration
         if not flags[limb.points].any():
             limb.part = math.inf  # it lifts by itself, from where it has come to
@@ -249,6 +255,10 @@ class SteppingBack:
         velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * height * climb
         accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * height * bend
         return StepBack(moves, lift, velocities, accelerations)
+
+
+PEAK = 1.875
+"""Largest speed of the least-jerk way, times its duration over its length."""
 
 
 def smooth(s: float) -> tuple[float, float, float]:

@@ -6,6 +6,7 @@ an impulse gives figures of any size the same speed, so that a small one is thro
 each goes the same part of its leg, and comes back in the same time.
 
     particle   ẍ = −ω² (x − d) − 2 ω (ẋ − ḋ) + f / m          d the way of the ground and of protective steps
+    height     z̈ = −ω_z² (z + s |ẋ|) − 2 ω_z ż + f_z / m        s while it steps: knees bend
     trunk      θ̈ = g (r × F) / I − ω² θ − 2 ζ ω θ̇
 
 `g` is a block "MovingGoal" of `native.fields`: settings, and what is kept from step to step. In every step `move_goal`
@@ -71,6 +72,7 @@ def moving_goal(
     g.dt, g.mass, g.scale, g.feet, g.is_guided, g.returns = dt, mass, scale, feet, is_guided, returns
     g.frequency, g.vertical_frequency = goal.frequency, goal.vertical_frequency
     g.lowest, g.highest, g.tipping = goal.lowest * leg_length, goal.highest * leg_length, goal.tipping / leg_length
+    g.sinking = goal.sinking
     g.hold, g.longest, g.pace = p.hold * leg_length, p.longest * leg_length, p.pace * scale
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
@@ -251,10 +253,11 @@ def _accelerate(g: Block, force: Array, support: Support | None, weight: float) 
         if support is not None:
             a = _carried(g, support, g.shift, g.velocity, a, support.time)
     g.acceleration[:] = a + force[:2] / g.mass
-    if force[2] or g.height or g.height_velocity:
+    low = -g.sinking * math.hypot(*(g.velocity - g.ground_velocity)) if g.steps else 0.0
+    if force[2] or g.height or g.height_velocity or low:
         z, w, dt = g.height, 0.0 if g.flies else g.vertical_frequency, g.dt
         part = z / (g.lowest if z < 0.0 else g.highest)
-        free = force[2] / g.mass - weight - w * w * (1.0 + part * part) * z - 2.0 * w * g.height_velocity
+        free = force[2] / g.mass - weight - w * w * ((1.0 + part * part) * z - low) - 2.0 * w * g.height_velocity
         g.height_acceleration = free / (1.0 + 2.0 * w * dt + w * w * (1.0 + 3.0 * part * part) * dt * dt)
 
 

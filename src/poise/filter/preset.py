@@ -116,6 +116,7 @@ class Goal:
     vertical_frequency: float
     lowest: float
     highest: float
+    sinking: float
     tipping: float
     sway_gain: float
     twist_gain: float
@@ -163,6 +164,7 @@ class Protective:
     far: float
     height: float
     duration: float
+    brisk: float
     settling: float
     pace: float
 

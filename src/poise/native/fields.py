@@ -407,6 +407,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         vertical_frequency: real  [1/s]
         lowest: real  way down at which its spring is twice as stiff [m]
         highest: real  the same upward [m]
+        sinking: real  it sinks by its speed times this [s]
         tipping: real  part of the moment that carries it along [1/m]
         pendulum: real  frequency of a figure that falls over [1/s]
         hold: real  a capture point so far off needs no step [m]

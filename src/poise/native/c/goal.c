@@ -95,11 +95,16 @@ static void accelerate(MovingGoal *g, const real *force, const Support *s, real 
         a[c] = g->frequency * g->frequency * (g->ground[c] + g->rest[c] - g->shift[c]) +
                2.0 * g->frequency * (g->ground_velocity[c] - g->velocity[c]);
     if (s) carried(g, s, g->shift, g->velocity, a, s->time, a);
-    for (int c = 0; c < 2; c++) g->acceleration[c] = a[c] + force[c] / g->mass;
-    if (force[2] == 0.0 && g->height == 0.0 && g->height_velocity == 0.0) return;
+    real low = 0.0, against_ground[2];
+    for (int c = 0; c < 2; c++) {
+        g->acceleration[c] = a[c] + force[c] / g->mass;
+        against_ground[c] = g->velocity[c] - g->ground_velocity[c];
+    }
+    if (g->steps) low = -g->sinking * length(against_ground);
+    if (force[2] == 0.0 && g->height == 0.0 && g->height_velocity == 0.0 && low == 0.0) return;
     real z = g->height, w = g->flies ? 0.0 : g->vertical_frequency, dt = g->dt;
     real part = z / (z < 0.0 ? g->lowest : g->highest);
-    real free = force[2] / g->mass - weight - w * w * (1.0 + part * part) * z - 2.0 * w * g->height_velocity;
+    real free = force[2] / g->mass - weight - w * w * ((1.0 + part * part) * z - low) - 2.0 * w * g->height_velocity;
     g->height_acceleration = free / (1.0 + 2.0 * w * dt + w * w * (1.0 + 3.0 * part * part) * dt * dt);
 }
 
