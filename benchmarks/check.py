@@ -1,6 +1,6 @@
 """`poise check`: which faults it catches, which good clips it fails, how long it takes.
 
-`python -m benchmarks.check [planted] [alarms] [time] [--seeds 0-3]`; all three without a word.
+`python -m benchmarks.check [planted] [alarms] [time] [--seeds 0-3] [--clips FOLDER]`; all three without a word.
 
 *planted*: the faults of `tests/planted.py`; caught is what fails under the right name with a frame where the fault is.
 *alarms*: every clip of both sets that fails, beside what a person saw there; failures nobody has looked at are named.
@@ -23,12 +23,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from tests.planted import FAULTS, is_caught
+from tests.planted import FAULTS, Planted, analyzed, faults_in, findings, is_caught
 
 import poise
 from benchmarks.clips import MOTIONS
+from poise.check.air import why_no_flight
 from poise.check.clip import check_files, clip_files
 from poise.check.profile import load_profile
+from poise.check.whole import pace
 from poise.core.motion import Motion
 
 OTHERS = MOTIONS.with_name("motions2")
@@ -63,6 +65,8 @@ GOOD = {"Med_MovementBasic.glb#Jump_Full_Short": "a hop that sways by 3 cm; nobo
 """Clips that fail and look good: false alarms."""
 
 RUNS = 3
+LEAST_FLIGHT = 0.3
+"""A flight that faults are planted in lasts so long [s]."""
 MEASURE = """
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -94,22 +98,53 @@ def long_clip(path: Path) -> None:
         poise.save(Motion(motion.skeleton, times, motion.translations[index], motion.rotations[index]), path)
 
 
-def planted(seeds: range) -> None:
+def faults_of(folder: Path) -> Planted:
+    """The faults, and the clips of a folder that pass a check and that each can be planted in.
+
+    A walk is what has a pace; a flight lasts 0.3 s at least, and is one that a body can make.
+    """
+    walks, jumps = [], []
+    for path in clip_files([folder]):
+        name = str(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                clip = analyzed(name)
+                passes = not any(f.fails for f in findings(clip.motion))
+            except poise.PoiseError as error:
+                print(f"   not read: {error}")
+                continue
+        if passes and pace(clip) is not None:
+            walks.append(name)
+        elif passes and clip.flights:
+            longest = max(clip.flights, key=lambda f: f.duration)
+            if longest.duration >= LEAST_FLIGHT and not why_no_flight(clip, longest):
+                jumps.append(name)
+    print(f"   {len(walks)} walks, {len(jumps)} clips with a flight")
+    return faults_in(walks, jumps, jumps)
+
+
+def planted(seeds: range, folder: Path | None) -> None:
     """Print how many of each planted fault are caught."""
     caught = cases = 0
     print(f"## Planted faults, seeds {seeds.start}–{seeds.stop - 1} (bar 95 %)")
-    for number, (fault, (plant, names)) in enumerate(FAULTS.items()):
-        missed = []
+    faults = FAULTS if folder is None else faults_of(folder)
+    for number, (fault, (plant, names)) in enumerate(faults.items()):
+        missed, count = [], 0
         draws = seeds[:1] if "speed" in fault else seeds  # nothing of these is drawn
         for place, name in enumerate(names):
             for seed in draws:
-                if not is_caught(plant(name, np.random.default_rng([number, place, seed]))):
-                    missed.append(f"{name} {seed}")
-        count = len(names) * len(draws)
+                try:
+                    planted = plant(name, np.random.default_rng([number, place, seed]))
+                except LookupError:
+                    continue  # no place for it
+                count += 1
+                if not is_caught(planted):
+                    missed.append(f"{Path(name).stem} {seed}")
         caught, cases = caught + count - len(missed), cases + count
         told = f"; missed: {', '.join(missed)}" if missed else ""
         print(f"   {fault:<20} {count - len(missed)} of {count}{told}", flush=True)
-    print(f"   all: {caught} of {cases}, {100.0 * caught / cases:.1f} %")
+    print(f"   all: {caught} of {cases}, {100.0 * caught / max(cases, 1):.1f} %")
 
 
 def alarms() -> None:
@@ -149,12 +184,19 @@ def seconds() -> None:
         print(f"## Check of 45 s at 120 Hz: peak memory {peak:.0f} MB, {wall:.1f} s (bar 400, stretch 250)")
 
 
+def drawn(text: str) -> range:
+    """The seeds of "0-3": the first and one past the last; "7" is that one alone."""
+    first, _, end = text.partition("-")
+    return range(int(first), int(end) if end else int(first) + 1)
+
+
 def main() -> None:
     """Print what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {"planted": lambda: planted(range(*map(int, asked.seeds.split("-")))), "alarms": alarms, "time": seconds}
+    parts = {"planted": lambda: planted(drawn(asked.seeds), asked.clips), "alarms": alarms, "time": seconds}
     parser.add_argument("parts", nargs="*", default=list(parts), metavar="PART", help=", ".join(parts))
     parser.add_argument("--seeds", default="0-3", help="first and one past the last seed of planted faults")
+    parser.add_argument("--clips", type=Path, help="plant them in the clips of this folder instead")
     asked = parser.parse_args()
     for part in asked.parts:
         if part not in parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -59,8 +59,8 @@ class Fault:
 
 @cache
 def clean(name: str) -> Motion:
-    """One of WALKS and JUMPS."""
-    path, span = (WALKS | JUMPS)[name]
+    """One of WALKS and JUMPS, or the clip of a file."""
+    path, span = (WALKS | JUMPS).get(name, (name, None))
     motion = poise.load(poise.sample_path("walk") if path is None else MOTIONS / path, fps=RATES.get(name))
     motion = motion if span is None else motion.cut(*span)
     return replace(motion, source=None)
@@ -193,11 +193,13 @@ def hang(name: str, random: np.random.Generator) -> Fault:
 
 
 def slide(name: str, random: np.random.Generator) -> Fault:
-    """While one foot stands, the whole figure goes 15 cm aside."""
+    """While one foot stands, the whole figure goes 15 cm aside. A LookupError where none stands for long."""
     from poise.check.ground import stances
 
     clip = analyzed(name)
     long = [s for s in stances(clip) if clip.times[s.last] - clip.times[s.first] > 0.4 and s.first > 0]
+    if not long:
+        raise LookupError(f"no foot of {name} stands for 0.4 s")
     stance = long[int(random.integers(len(long)))]
     t = np.clip((np.arange(clip.motion.frame_count) - stance.first) / (stance.last - stance.first), 0.0, 1.0)
     angle = random.uniform(0.0, 2.0 * math.pi)
@@ -251,20 +253,28 @@ def drift_up(name: str, random: np.random.Generator) -> Fault:
     return Fault(moved(motion, rise[:, None] * np.array([0.0, 0.0, 1.0])), "rise", (0, motion.frame_count - 1))
 
 
-FAULTS: dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, ...]]] = {
-    "root pop 5 cm": (pop, (*WALKS, "high jump", "leaps")),
-    "root spike 5 cm": (root_spike, (*WALKS, "high jump", "leaps")),
-    "limb spike 5 cm": (limb_spike, (*WALKS, "high jump", "leaps")),
-    "sideways bulge 5 cm": (bulge, tuple(JUMPS)),
-    "air turn 10°": (air_turn, tuple(JUMPS)),
-    "half speed": (played(2.0), tuple(WALKS)),
-    "double speed": (played(0.5), tuple(WALKS)),
-    "hang": (hang, ("high jump", "leaps", "spin kick")),
-    "slide 15 cm": (slide, tuple(WALKS)),
-    "sink 10 cm": (sink, tuple(WALKS)),
-    "hover 12 cm": (hover, tuple(WALKS)),
-    "flip 120°": (flip, tuple(WALKS)),
-    "climb 0.3 m/s": (climb, tuple(WALKS)),
-    "climb 25 cm": (drift_up, tuple(WALKS)),
-}
-"""Every fault, and the clips it is planted in."""
+Planted = dict[str, tuple[Callable[[str, np.random.Generator], Fault], tuple[str, ...]]]
+
+
+def faults_in(walks: Sequence[str], jumps: Sequence[str], hangs: Sequence[str]) -> Planted:
+    """Every fault, and the clips it is planted in: clean walks, clips with a flight, and those that may hang longer."""
+    anywhere = (*walks, *hangs[:2])
+    return {
+        "root pop 5 cm": (pop, anywhere),
+        "root spike 5 cm": (root_spike, anywhere),
+        "limb spike 5 cm": (limb_spike, anywhere),
+        "sideways bulge 5 cm": (bulge, tuple(jumps)),
+        "air turn 10°": (air_turn, tuple(jumps)),
+        "half speed": (played(2.0), tuple(walks)),
+        "double speed": (played(0.5), tuple(walks)),
+        "hang": (hang, tuple(hangs)),
+        "slide 15 cm": (slide, tuple(walks)),
+        "sink 10 cm": (sink, tuple(walks)),
+        "hover 12 cm": (hover, tuple(walks)),
+        "flip 120°": (flip, tuple(walks)),
+        "climb 0.3 m/s": (climb, tuple(walks)),
+        "climb 25 cm": (drift_up, tuple(walks)),
+    }
+
+
+FAULTS = faults_in(tuple(WALKS), tuple(JUMPS), ("high jump", "leaps", "spin kick"))

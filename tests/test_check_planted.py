@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from poise.analysis import analyze
+from poise.check.capture import _impulses, _second
 from poise.check.clip import findings_of
+from poise.check.finding import doubts
 from poise.check.ground import _rests
 from tests.clips import needs_motions
 from tests.edit_clips import hop
@@ -49,6 +51,27 @@ def test_planted_faults_are_caught(count: int) -> None:
 def test_faults_in_the_bundled_walk_are_caught(fault: str) -> None:
     plant, _ = FAULTS[fault]
     assert is_caught(plant("sample", np.random.default_rng([9, list(FAULTS).index(fault)])))
+
+
+def test_a_limb_that_bends_fast_at_30_frames_a_second_hides_no_spike_and_a_kick_is_none() -> None:
+    turn = 2.0 * np.pi * 2.2 * np.arange(60) / 30.0
+    path = 0.25 * np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)  # bends by 2.7 cm from frame to frame
+    assert not _impulses(_second(path), 0.035)
+    thrown = path.copy()
+    thrown[30, 2] += 0.05
+    ((frame, size),) = _impulses(_second(thrown), 0.035)
+    assert frame + 1 == 30
+    assert size == pytest.approx(0.05, abs=1e-3)
+    kicked = path + np.maximum(np.arange(60) - 30, 0)[:, None] * np.array([0.0, 0.0, 0.15])  # at 4.5 m/s
+    assert not _impulses(_second(kicked), 0.035)
+
+
+def test_a_floor_that_nothing_comes_down_to_is_not_known() -> None:
+    motion, floor = clean("sample"), analyze(clean("sample")).floor
+    assert not findings_of(motion, floor=floor)
+    high = analyze(motion, floor=floor - 0.06)
+    assert "floor" in doubts(high).reasons
+    assert "floor" not in doubts(analyze(motion)).reasons
 
 
 def test_a_quick_shuffle_between_two_rests_is_a_step_that_drags_and_no_slide() -> None:

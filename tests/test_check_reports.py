@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -15,7 +17,7 @@ import pytest
 
 import poise
 from poise.analysis import analyze
-from poise.check.clip import check_motion
+from poise.check.clip import check_files, check_motion, clip_files
 from poise.check.finding import FLAWS, Cure, Finding
 from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
 from poise.check.profile import Profile, load_profile, profile_names
@@ -43,6 +45,17 @@ def hop() -> ClipReport:
 def nasty(hop: ClipReport) -> ClipReport:
     finding = Finding("skate", 0.2, 0.06, ((1, 2),), f"{NASTY} slides", (Cure(f"pin {NASTY}", 0.1),), NASTY)
     return ClipReport(NASTY, "<i>", "fail", (finding,), hop.measures, notes=(NASTY,), pictures=hop.pictures)
+
+
+def test_names_start_below_the_folder_that_holds_all_files(tmp_path: Path) -> None:
+    for name in ("one/walk.bvh", "two/walk.bvh"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(poise.sample_path("walk"), tmp_path / name)
+    reports = check_files(clip_files([tmp_path]), load_profile("realistic"))
+    assert [r.name for r in reports] == [os.path.join("one", "walk.bvh"), os.path.join("two", "walk.bvh")]
+    assert [r.file for r in reports] == [str(tmp_path / "one/walk.bvh"), str(tmp_path / "two/walk.bvh")]
+    (alone,) = check_files([tmp_path / "one/walk.bvh"], load_profile("realistic"))
+    assert alone.name == "walk.bvh"
 
 
 # profiles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from poise.core import rotations
 from poise.core.motion import Evidence, Motion, Source
 from poise.intake import Custom, read_as
 from poise.intake import table as tables
-from poise.intake.figure import Figure, find_gait, find_swing
+from poise.core.units import GRAVITY
+from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
 from poise.intake.reading import doubted
 from poise.intake.scale import scale_candidates
 from poise.samples import sample_path
@@ -35,6 +37,33 @@ def test_one_swing_shows_a_rate_twice_too_fast() -> None:
     assert find_swing(Figure(motion)) is not None
     assert told(motion) is None
     assert told(replace(motion, times=motion.times / 2.0)) == pytest.approx(60.0, rel=0.01)
+
+
+@pytest.mark.parametrize("speed", [0.5, 2.0])
+def test_a_walk_at_another_speed_has_its_feet_beside_it(speed: float) -> None:
+    motion = walk()
+    assert told(replace(motion, times=motion.times / speed)) == pytest.approx(60.0, rel=0.01)
+
+
+def test_the_less_gravity_the_sooner_feet_lose_a_body_and_its_size_and_way_up_do_not_matter() -> None:
+    motion = walk()
+    leg = Figure(motion).leg
+    least = least_gravity(Figure(motion), "z")
+    assert least is not None
+    faster = math.sqrt(GRAVITY / (least * leg)) / motion.fps
+    assert 1.3 < faster < 2.0  # as a usual walk: see WALK_HOLD
+    turn = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])  # z up becomes y up
+    places, turned = motion.translations.copy(), motion.rotations.copy()
+    places[:, 0], turned[:, 0] = rotations.rotate(turn, places[:, 0]), rotations.multiply(turn, turned[:, 0])
+    lying = replace(motion, translations=places, rotations=turned)
+    assert least_gravity(Figure(lying), "y") == pytest.approx(least, rel=1e-6)
+    still = replace(
+        motion,
+        translations=motion.translations[np.full(80, 20)],
+        rotations=motion.rotations[np.full(80, 20)],
+        times=motion.times[:80],
+    )
+    assert least_gravity(Figure(still), "z") is None
 
 
 @needs_motions

@@ -117,20 +117,19 @@ def small_glitches(clip: Analysis) -> list[SmallGlitch]:
     if motion.frame_count < 9:
         return []
     size, root = clip.character.leg_scale, clip.character.bodies[0].joint
-    calm = 1.0 if motion.fps >= at.KEYED_FPS else at.KEYED_CALM
     known = {f for g in clip.glitches for f in range(g.frame - 2, g.last + 3)}
     found: list[SmallGlitch] = []
     places, owners = body_points(motion)
     spiked: dict[int, tuple[float, int]] = {}
     second = _second(places)
     for n in np.flatnonzero(np.linalg.norm(second, axis=2).max(axis=0) > 0.75 * at.SPIKE * size).tolist():
-        for k, e in _impulses(second[:, n], at.SPIKE * size, calm):
+        for k, e in _impulses(second[:, n], at.SPIKE * size):
             if k + 1 not in known and e > spiked.get(k + 1, (0.0, 0))[0]:
                 spiked[k + 1] = (e, n)
     for frame, (_, n) in spiked.items():
         found.append(_spike(motion, frame, places[frame, n], int(owners[n])))
     known |= {f for g in found for f in range(g.frame - 2, g.last + 3)}
-    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size, calm)
+    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size)
     found += [SmallGlitch(k + 1, root, "jump", e, k + 2, True) for k, e in pops if not {k + 1, k + 2} & known]
     return found
 
@@ -156,20 +155,24 @@ def _second(x: Array) -> Array:
     return x[1:-1] - 0.5 * (x[2:] + x[:-2])
 
 
-def _impulses(d: Array, least: float, calm: float) -> list[tuple[int, float]]:
+def _impulses(d: Array, least: float) -> list[tuple[int, float]]:
     """Samples of d (n, 3) that one sample of x thrown out by at least `least` explains: index and size.
 
-    What is around has to be `calm` times calmer than usual.
+    What the path bends by anyway is taken from the second differences two samples away, which the one thrown out does
+    not reach: at low rates a limb bends by more than the fault. What is left around has to be calm.
     """
-    size = np.linalg.norm(d, axis=1)
+    bend = np.zeros_like(d)
+    bend[2:-2] = 0.5 * (d[:-4] + d[4:])
+    left = np.linalg.norm(d - bend, axis=1)
     found: list[tuple[int, float]] = []
-    for k in np.flatnonzero(size[1:-1] > 0.75 * least) + 1:
-        out = (d[k] - 0.5 * (d[k - 1] + d[k + 1])) / 1.5
+    for k in np.flatnonzero(left[1:-1] > 0.75 * least) + 1:
+        before, here, after = d[k - 1 : k + 2] - bend[k]
+        out = (here - 0.5 * (before + after)) / 1.5
         e = float(np.linalg.norm(out))
-        if e < least or max(float(np.linalg.norm(d[i] + 0.5 * out)) for i in (k - 1, k + 1)) > 0.4 * e:
+        if e < least or max(float(np.linalg.norm(x + 0.5 * out)) for x in (before, after)) > 0.4 * e:
             continue
-        around = np.concatenate([size[max(0, k - 6) : max(0, k - 1)], size[k + 2 : k + 7]])
-        if len(around) and e >= calm * max(at.STANDS_OUT * float(np.median(around)), 2.0 * float(around.max())):
+        around = np.concatenate([left[max(0, k - 8) : max(0, k - 3)], left[k + 4 : k + 9]])
+        if len(around) and e >= max(at.STANDS_OUT * float(np.median(around)), 2.0 * float(around.max())):
             found.append((int(k), e))
     return found
 

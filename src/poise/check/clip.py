@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -137,7 +138,16 @@ def check_files(
         reports[path] = found
         if done is not None:
             done(found)
-    return tuple(report for path in files for report in reports[path])
+    folder = _folder_of(files)
+    return tuple(replace(report, folder=folder) for path in files for report in reports[path])
+
+
+def _folder_of(files: Sequence[Path]) -> str:
+    """The folder that holds all files, in whatever folders below it; "" where there is none, as on two drives."""
+    try:
+        return os.path.commonpath([path.absolute().parent for path in files])
+    except ValueError:
+        return ""
 
 
 def _size(path: Path) -> int:

@@ -247,8 +247,10 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
     if not is_floor_given:
         floor = find_floor(motion)
         sunk = (clip.touch.gaps < -at.DOWN * clip.character.leg_scale).any(axis=1).mean()
+        above = ~clip.touch.flags.any(axis=1) & ~clip.is_airborne
         apart = abs(float(floor.value) - clip.floor)
-        if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or sunk > at.SUNK:
+        is_off = sunk > at.SUNK or (bool(clip.touch.names) and above.mean() > at.ABOVE)
+        if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or is_off:
             found["floor"] = "it is not clear where the floor lies (--floor says it)"
     if is_on_the_spot(clip):
         found["travel"] = "the clip goes on the spot: its travel is not in it"

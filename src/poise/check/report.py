@@ -6,6 +6,7 @@ Nothing here needs the physics, so it loads at once.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -74,6 +75,7 @@ class ClipReport:
         facts: What a library is compared by.
         samples: What statistics are made of, where wanted.
         pictures: Drawn, where wanted.
+        folder: The folder that holds all files that are checked together; names start below it.
     """
 
     file: str
@@ -87,11 +89,13 @@ class ClipReport:
     facts: Facts | None = None
     samples: Samples | None = None
     pictures: Pictures | None = None
+    folder: str = ""
 
     @property
     def name(self) -> str:
-        """The file, and the clip in it where it holds several."""
-        return f"{self.file} [{self.clip}]" if self.clip else self.file
+        """The file as seen from the folder, and the clip in it where it holds several."""
+        file = os.path.relpath(self.file, self.folder) if self.folder else self.file
+        return f"{file} [{self.clip}]" if self.clip else file
 
     def as_json(self) -> dict[str, Any]:
         """The clip's entry in poise.check/1."""

@@ -125,8 +125,6 @@ KEYED_FPS, KEYED_FLIP = 48.0, 50.0
 """Below this rate [1/s] a turn slower than this [rad/s] is a fast pose change, not a flip."""
 SMALL_FPS = 28.0
 """Below this rate [1/s] small pops and spikes are what was drawn."""
-KEYED_CALM = 1.5
-"""There a pop or spike must stand out so many times more [1]."""
 BURST = 4.0
 """A step of the hips this many times as long as those around it [1] is a sudden pose change of the whole body."""
 
@@ -135,6 +133,8 @@ SURE_FLOOR = 0.6
 """Confidence from which the floor is known [1]."""
 SUNK = 0.25
 """A floor that feet are below in more than this share of frames is not known [1]."""
+ABOVE = 0.5
+"""Nor is one that nothing touches in more than this share of frames, though the body does not fly [1]."""
 FLOORS_AGREE = 0.1
 """Floor of the motion and of the fitted character agree within this, in legs [1]."""
 GROWN_LEGS = (0.65, 1.1)

@@ -20,6 +20,7 @@ from poise.check.ground import feet
 from poise.check.profile import Profile
 from poise.core import rotations
 from poise.core.units import GRAVITY
+from poise.intake.reading import doubted_rate
 from poise.phases.flights import PLAUSIBLE_LEG, implied_fps
 
 
@@ -238,7 +239,7 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     rate = implied_fps(clip.motion, floor=clip.floor)
     fps, reason = rate.fps, rate.reason
     source = clip.motion.source
-    read = source.evidence.get("implied_fps") if source is not None else None
+    read = doubted_rate(clip.motion) if source is None else source.evidence.get("implied_fps")
     leg = clip.character.leg_length
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         return  # how fast a figure of any size moves, nobody knows

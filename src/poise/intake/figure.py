@@ -316,6 +316,75 @@ def find_swing(figure: Figure) -> Swing | None:
     return Swing(*np.median(found, axis=0).tolist()) if found and 2 * len(found) >= count else None
 
 
+HELD = 0.3
+"""Feet hold a body if its zero-moment point is no farther from the foot that stands, root mean square [leg lengths]."""
+SOLE = 0.06
+"""A sole reaches this far around the line from ankle to toes [leg lengths]."""
+LEAST_LOAD = 0.2
+"""A foot that stands alone carries at least this share of the weight [1]."""
+FEWEST_STANDING = 16
+"""Fewer frames on one foot say nothing of balance."""
+GRAVITIES = 2.0 ** np.linspace(6.0, -4.0, 81)
+"""Gravities that are tried, greatest first, over the usual acceleration of the body across the ground [1]."""
+
+
+def least_gravity(figure: Figure, up: str) -> float | None:
+    """The least gravity that still holds the body over the foot it stands on [leg lengths / frame²].
+
+    A body of height z over the ground that stands on one foot and accelerates by c̈ needs its foot at
+    p = c − z c̈ / (g + c̈_z), the zero-moment point of a body without spin. Played too fast it would fall off its feet.
+    None where no two feet stand in turn, or no gravity holds it.
+    """
+    swing, feet = find_swing(figure), figure.anatomy.feet
+    if swing is None or len(feet) != 2:
+        return None
+    width = max(5, round(0.5 * swing.time / figure.step) | 1)
+    count, half = len(figure.points), width // 2
+    if count < width + FEWEST_STANDING:
+        return None
+    place, bend = _smoothed(figure.com, width)
+    bend = bend / figure.step**2
+    standing = [_foot_stances(figure, foot)[1] for foot in feet]
+    alone = standing[0] ^ standing[1]
+    alone[:half] = alone[count - half :] = False
+    if alone.sum() < FEWEST_STANDING:
+        return None
+    on_left = standing[0][alone]
+    sole = [np.where(on_left[:, None], *(figure.places([foot[k]])[alone] for foot in feet)) for k in (0, -1)]
+    place, bend = place[alone], bend[alone]
+    height = along(place, up) - np.minimum(*(along(end, up) for end in sole))
+    across = [k for k in range(3) if k != "xyz".index(up[-1])]
+    heel, way = sole[0][:, across], (sole[1] - sole[0])[:, across]
+    long = np.maximum(np.linalg.norm(way, axis=1), 1e-6)
+    usual = float(np.sqrt(np.mean(bend[:, across] ** 2)))
+    rise = along(bend, up)
+
+    def outside(gravity: float) -> float:
+        lever = height / np.maximum(gravity + rise, LEAST_LOAD * gravity)
+        beside = place[:, across] - lever[:, None] * bend[:, across] - heel
+        share = np.clip(np.sum(beside * way, axis=1) / long**2, -SOLE / long, 1.0 + SOLE / long)
+        far = np.maximum(np.linalg.norm(beside - share[:, None] * way, axis=1) - SOLE, 0.0)
+        return float(np.sqrt(np.mean(np.minimum(far, 1.0) ** 2)))
+
+    least = None
+    for gravity in usual * GRAVITIES:
+        if outside(gravity) > HELD:
+            break
+        least = gravity
+    return least
+
+
+def _smoothed(path: Array, width: int) -> tuple[Array, Array]:
+    """A path (F, 3) and its second derivative by the frame, from the polynomial that fits each window best.
+
+    Of third degree (Savitzky and Golay 1964). Within half a window of the ends they are wrong.
+    """
+    time = np.arange(width, dtype=np.float64) - width // 2
+    fit = np.linalg.pinv(np.stack([time**0, time, 0.5 * time**2, time**3], axis=1))
+    place, bend = (ndimage.correlate1d(path, fit[k], axis=0, mode="nearest") for k in (0, 2))
+    return place, bend
+
+
 def fastest_fall(figure: Figure, up: str, window: float) -> float | None:
     """The greatest downward acceleration of the center of mass [leg lengths / frame²], smoothed over `window` frames.
 

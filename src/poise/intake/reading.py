@@ -110,6 +110,16 @@ def doubted(motion: Motion, *, given_size: bool, given_fps: bool) -> Motion:
     return replace(motion, source=told).placed(*motion.world)
 
 
+def doubted_rate(motion: Motion) -> Evidence | None:
+    """The rate that fits a motion better than its own, which no file states; None where its own may be right."""
+    figure = Figure(motion)
+    evidence: dict[str, Evidence] = {}
+    if figure.anatomy.legs and motion.frame_count > 1:
+        table = _rate_at_any_size(figure, "z", 1.0, Custom("", {}, {}).rates, True)
+        _rate(motion.fps, Custom("motions", {}, {}), table, evidence, [])
+    return evidence.get("implied_fps")
+
+
 def size_doubt(anatomy: Anatomy, tall: float) -> str:
     """The sentence for a figure of a height [m] that few have; "" for any other."""
     people = len(anatomy.legs) == 2

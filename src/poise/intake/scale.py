@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.core.units import GRAVITY, HUMAN_LEG, UNITS
-from poise.intake.figure import Array, Figure, busiest_frequency, fastest_fall, find_gait, find_swing
+from poise.intake.figure import Array, Figure, busiest_frequency, fastest_fall, find_gait, find_swing, least_gravity
 from poise.intake.table import Table, Testimony, weigh
 
 COMMON_RATES = (12.0, 15.0, 24.0, 25.0, 30.0, 48.0, 50.0, 60.0, 72.0, 90.0, 100.0, 120.0, 144.0, 200.0, 240.0)
@@ -38,6 +38,13 @@ RUN_FREQUENCY = 0.7
 SWING, SWING_LENGTH, SWING_POWER = 1.6, 1.5, 0.25
 """A foot swings for this dimensionless time over SWING_LENGTH leg lengths, walking or running; longer swings take
 longer, with this power. Most of the correctly labeled test clips keep to it within 25 %."""
+
+
+WALK_HOLD, HOLD_POWER, RUN_HOLD = 1.5, -0.6, 1.1
+"""A walk with steps of WALK_STEP leg lengths may be played WALK_HOLD times as fast until its feet no longer hold the
+body, longer steps less, with HOLD_POWER; a run RUN_HOLD times [1]."""
+HOLD_SPREAD, RUN_SPREAD = 0.2, 0.3
+"""Spreads of their logarithms [1]."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,28 @@ def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
     return Testimony("steps", np.array([likely(c) for c in candidates]), why)
 
 
+def feet_hold_the_body(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
+    """Whoever walks falls off every step and is caught by the next: slower feet would hold it easily, faster not at all.
+
+    A slow walker steps with its weight over its feet; a quick walk played slowly is beside them as before.
+    """
+    gait, least = find_gait(figure), least_gravity(figure, up)
+    if gait is None or least is None:
+        return None
+    usual, spread = RUN_HOLD, RUN_SPREAD
+    if gait.walks:
+        usual, spread = WALK_HOLD * (gait.length / WALK_STEP) ** HOLD_POWER, HOLD_SPREAD
+
+    def faster(scale: Scale) -> float:
+        return math.sqrt(GRAVITY / (least * figure.leg * scale.unit)) / scale.fps
+
+    likely = [_bell(math.log(faster(c) / usual), ((0.95, spread), (0.05, 3.0 * spread))) for c in candidates]
+    return Testimony(
+        "balance", np.array(likely),
+        lambda c: f"its feet would hold it up to {faster(c):.2g} × the speed, {usual:.2g} × is usual of such steps",
+    )  # fmt: skip
+
+
 def bodies_are_slow(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
     """The motion of joints has little beyond a certain frequency, which goes with the size of the body."""
     frequency = busiest_frequency(figure)
@@ -202,10 +231,11 @@ WITNESSES: tuple[Witness, ...] = (
     flights_fall,
     nothing_falls_faster,
     steps_keep_time,
+    feet_hold_the_body,
     bodies_are_slow,
 )
 """Everyone who is asked how long a unit is and how fast the frames follow each other."""
-OF_TIME: tuple[Witness, ...] = (flights_fall, steps_keep_time, bodies_are_slow)
+OF_TIME: tuple[Witness, ...] = (flights_fall, steps_keep_time, feet_hold_the_body, bodies_are_slow)
 """Those who are asked where the size is not in question. Drawn figures often fall too fast; flights say it once."""
 
 
