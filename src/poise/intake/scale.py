@@ -40,10 +40,10 @@ SWING, SWING_LENGTH, SWING_POWER = 1.6, 1.5, 0.25
 longer, with this power. Most of the correctly labeled test clips keep to it within 25 %."""
 
 
-WALK_HOLD, HOLD_POWER, RUN_HOLD = 1.5, -0.6, 1.1
+WALK_HOLD, HOLD_POWER, RUN_HOLD = 1.65, -0.6, 1.4
 """A walk with steps of WALK_STEP leg lengths may be played WALK_HOLD times as fast until its feet no longer hold the
 body, longer steps less, with HOLD_POWER; a run RUN_HOLD times [1]."""
-HOLD_SPREAD, RUN_SPREAD = 0.2, 0.3
+HOLD_SPREAD, RUN_SPREAD = 0.25, 0.25
 """Spreads of their logarithms [1]."""
 
 
