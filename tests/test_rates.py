@@ -11,9 +11,9 @@ import pytest
 import poise.io
 from poise.core import rotations
 from poise.core.motion import Evidence, Motion, Source
+from poise.core.units import GRAVITY
 from poise.intake import Custom, read_as
 from poise.intake import table as tables
-from poise.core.units import GRAVITY
 from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
 from poise.intake.reading import doubted
 from poise.intake.scale import scale_candidates

@@ -187,9 +187,10 @@ def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
 
 
 def feet_hold_the_body(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
-    """Whoever walks falls off every step and is caught by the next: slower feet would hold it easily, faster not at all.
+    """How much faster a gait could be played until its feet no longer hold the body, beside what is usual.
 
-    A slow walker steps with its weight over its feet; a quick walk played slowly is beside them as before.
+    A slow walker keeps the weight over its feet. A quick walk that is played slowly has it as far beside them as ever,
+    so the two differ, though both step slowly.
     """
     gait, least = find_gait(figure), least_gravity(figure, up)
     if gait is None or least is None:
