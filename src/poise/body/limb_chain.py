@@ -143,8 +143,8 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other
 
 
 def _is_own_bone(tree: JointTree, joint: int) -> bool:
-    """Whether a joint turns in the clip; at rest, whether it moves skin of its own."""
-    if tree.poses.is_bare and tree.skin is not None:
+    """Whether a joint moves skin of its own, or, where that is not known, turns in the clip."""
+    if tree.skin is not None:
         return bool(tree.skin[joint] > 0.0)
     return tree.turns(joint)
 
