@@ -209,6 +209,31 @@ def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> N
     assert hang_by_skin(parents, seams, places) == ()  # the file says how its bones hang
 
 
+def test_flat_bones_of_a_figure_beside_controls_hang_from_its_middle() -> None:
+    # 0 holds all and 1 to 3 are controls; the hips 4, chest 5, head 6, and limbs of three bones; hands have many bonds
+    parents, places = np.zeros(25, dtype=np.int64), np.zeros((25, 3))
+    parents[:4] = (-1, 0, 1, 0)
+    places[4:7, 2] = (0.9, 1.4, 1.6)
+    seams = np.zeros((25, 25))
+
+    def sew(a: int, b: int) -> None:
+        seams[a, b] = seams[b, a] = 5.0
+
+    sew(4, 5), sew(5, 6)
+    for first, hub, way in ((7, 4, (0.0, 0.1, -0.5)), (10, 4, (0.0, -0.1, -0.5))):
+        for n in range(3):
+            places[first + n] = places[hub] + np.array(way) * (1, 1, n)
+            sew(first + n, first + n - 1 if n else hub)
+    for first, sign in ((13, 1.0), (19, -1.0)):
+        for n in range(6):  # upper arm, forearm, hand, and fingers on the hand
+            places[first + n] = (0.01 * n, sign * (0.2 + 0.28 * min(n, 3)), 1.4)
+            sew(first + n, (5, first, first + 1)[n] if n < 3 else first + 2)
+    hung = {h.joint: h.bone for h in hang_by_skin(parents, seams, places)}
+    assert 4 not in hung  # the hips stay where the file has them
+    assert (hung[5], hung[6], hung[13], hung[15], hung[18]) == (4, 5, 5, 14, 15)
+    assert not set(hung) & {0, 1, 2, 3}
+
+
 def test_both_collar_bones_hang_on_the_chest_though_one_hardly_leaves_the_neck() -> None:
     names = ["root", "chest", "neck", "head", *(f"{part}.{side}" for side in "LR" for part in ("collar", "arm"))]
     parents = np.array([-1, 0, 1, 2, 2, 4, 2, 6])

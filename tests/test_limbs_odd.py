@@ -403,8 +403,9 @@ def test_arms_of_one_skin_are_a_pair_though_one_holds_something() -> None:
     assert {found["left_arm"][0], found["right_arm"][0]} == {"n1", "n3"}
 
 
+@pytest.mark.parametrize("turns", [True, False])
 @pytest.mark.parametrize("skin", [9.0, 0.0])
-def test_a_short_first_bone_with_skin_is_of_the_leg_with_and_without_a_clip(skin: float) -> None:
+def test_a_short_first_bone_with_skin_is_of_the_leg_with_and_without_a_clip(skin: float, turns: bool) -> None:
     legs = both(
         ("link.*", "hips", (0.0, 0.1, -0.05)),
         ("thigh.*", "link.*", (0.0, 0.05, -0.12)),
@@ -412,10 +413,47 @@ def test_a_short_first_bone_with_skin_is_of_the_leg_with_and_without_a_clip(skin
         ("foot.*", "shin.*", (-0.05, 0.0, -0.4)),
     )
     rows = [*TRUNK, *ARMS, *legs]
-    moves = ["thigh.L", "shin.L", "thigh.R", *(("link.L", "link.R") if skin else ())]
+    moves = ["thigh.L", "shin.L", "thigh.R", *(("link.L", "link.R") if turns else ())]
     painted = [skin if name.startswith("link") else 9.0 for name, _, _ in rows]
     motion = figure(rows, moves, skin=painted, ends=both(("", "foot.*", (0.15, 0.0, -0.05))))
     first = "link.L" if skin else "thigh.L"
     moving, bare = fit(motion), fit(motion.skeleton)
     assert limbs(moving)["left_leg"][0] == limbs(bare)["left_leg"][0] == first
     assert bare.mass == pytest.approx(moving.mass)
+
+
+def test_a_thigh_whose_flesh_is_painted_to_the_trunk_is_a_thigh() -> None:
+    legs = both(
+        ("thin.*", "hips", (0.0, 0.35, -0.1)),
+        ("knee.*", "thin.*", (0.06, 0.0, -0.3)),
+        ("foot.*", "knee.*", (-0.06, 0.0, -0.3)),
+        ("toe.*", "foot.*", (0.14, 0.0, -0.1)),
+    )
+    rows = [*TRUNK, *ARMS, *legs]
+    skin = [0.0 if "thin" in name else 9.0 for name, _, _ in rows]
+    found = limbs(fit(figure(rows, ["thin.L", "knee.L", "thin.R"], skin=skin)))
+    assert found["left_leg"][:3] == ["thin.L", "knee.L", "foot.L"]
+
+
+def test_a_leg_whose_side_is_mistyped_is_the_twin_of_the_one_with_as_much_skin() -> None:
+    names = {"L": ("Lefr one", "Lefr two", "Lefr three"), "R": ("FirstRight1", "FirstRight2", "FirstRight3")}
+    rows: list[Row] = [*TRUNK, *ARMS]
+    for side, sign, longer in (("L", 1.0, 1.0), ("R", -1.0, 1.2)):
+        first, second, third = names[side]
+        rows += [(first, "hips", (0.0, 0.1 * sign, -0.05)), (second, first, (0.05, 0.0, -0.42 * longer))]
+        rows += [(third, second, (-0.05, 0.0, -0.4))]
+    ends: list[Row] = [("", names[side][2], (0.15, 0.0, -0.05)) for side in "LR"]
+    motion = figure(rows, ["Lefr one", "Lefr two", "FirstRight1"], skin=[9.0] * len(rows), ends=ends)
+    found = limbs(fit(motion))
+    assert {found["left_leg"][0], found["right_leg"][0]} == {"Lefr one", "FirstRight1"}
+
+
+def test_a_leg_that_is_straight_on_one_side_only_has_its_joints_on_both() -> None:
+    rows: list[Row] = [*TRUNK, *ARMS]
+    for side, sign, bend in (("L", 1.0, 0.2), ("R", -1.0, 0.0)):
+        rows += [(f"hind.{side}.001", "hips", (0.0, 0.1 * sign, -0.05))]
+        rows += [(f"hind.{side}.002", f"hind.{side}.001", (bend, 0.0, -0.4))]
+        rows += [(f"hind.{side}.003", f"hind.{side}.002", (-bend, 0.0, -0.4))]
+    ends: list[Row] = [("", f"hind.{side}.003", (0.0, 0.0, -0.15)) for side in "LR"]
+    found = limbs(fit(figure(rows, ["hind.L.001", "hind.R.001"], ends=ends)))
+    assert len(found["left_leg"]) == len(found["right_leg"]) == 3

@@ -341,7 +341,12 @@ def test_a_treadmill_is_seen_though_trunk_and_feet_hang_on_an_armature_at_the_fl
         translations[:, foot, 2] += np.where(share < stance, 0.0, 0.1 * np.sin(np.pi * swing))
     motion = Motion(skeleton, times, translations, unturned)
     assert phases.in_place_velocity(motion) == pytest.approx([-1.0, 0.0, 0.0], abs=1e-6)
-    assert phases.in_place_velocity(replace(motion, skeleton=replace(skeleton, skin=None))) == pytest.approx(0.0)
+    unknown = replace(skeleton, skin=None)  # a joint that stays and bears trunk and feet is enough
+    assert phases.in_place_velocity(replace(motion, skeleton=unknown)) == pytest.approx([-1.0, 0.0, 0.0], abs=1e-6)
+    body = replace(skeleton, skin=np.array([9.0, 9.0, 5.0, 5.0]))  # the lowest joint is one of the body, and stays
+    assert phases.in_place_velocity(replace(motion, skeleton=body)) == pytest.approx(0.0)
+    small = replace(motion, skeleton=replace(skeleton, offsets=0.002 * offsets), translations=0.002 * translations)
+    assert phases.in_place_velocity(small) == pytest.approx([-0.002, 0.0, 0.0], abs=1e-6)  # 2 mm tall
 
 
 # loops
