@@ -27,6 +27,7 @@ FORMATS: tuple[str, ...] = (
     "deepmimic",
     "usd",
     "robot_clip",
+    "amass",
     "npz",
     "gltf",
     "mvnx",

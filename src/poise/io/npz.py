@@ -11,6 +11,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -49,12 +50,51 @@ MEMBERS = {
 MAX_INFLATED = 64_000_000
 """A packed file may unpack to this many bytes, or to `MAX_RATIO` times its own size if that is more."""
 MAX_RATIO = 20
-CURE = "Write the motion again with Poise; npz files of other programs are not read."
+MOST_UNPACKED = 2_000_000_000
+"""No npz of another program unpacks to more [bytes]."""
+CURE = "Write the motion again with Poise. Of other programs' npz those of AMASS, mjlab and Isaac Lab are read."
 
 
 def matches(path: Path, head: bytes) -> bool:
     """True for a zip that is named .npz."""
     return path.suffix.lower() in EXTENSIONS and head.startswith(b"PK")
+
+
+def members(path: Path) -> set[str]:
+    """Names of the arrays in an npz of any program; none if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return set()
+
+
+def some_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
+    """Those of some arrays that an npz of another program has, as float64 or text.
+
+    Their sizes are checked before anything is unpacked, and no pickle is read.
+
+    Raises:
+        FileFormatError: if the zip is damaged, an array is an object, or claims more than a clip can have.
+    """
+    size = file_size(path)
+    found: dict[str, npt.NDArray[Any]] = {}
+    cure = "Export it again from the program that made it."
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
+            wanted = [n for n in infos if n in names]
+            total = sum(infos[n].file_size for n in wanted)
+            if total > min(MOST_UNPACKED, max(MAX_INFLATED, MAX_RATIO * size)):
+                raise FileFormatError(f"It claims to unpack to {total} bytes.", path=path, cure=cure)
+            for name in wanted:
+                array = np.lib.format.read_array(io.BytesIO(archive.read(infos[name])), allow_pickle=False)
+                found[name] = array if array.dtype.kind in "US" else array.astype(np.float64)
+    except FileFormatError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+        raise FileFormatError(f"The zip is damaged: {error}.", path=path, cure=cure) from error
+    return found
 
 
 def write(motion: Motion, path: Path) -> None:

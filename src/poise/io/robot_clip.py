@@ -9,11 +9,9 @@ None holds the robot: its MJCF is given with --skeleton, or lies beside the clip
 
 from __future__ import annotations
 
-import io
-import zipfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,8 +19,9 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
-from poise.io.files import file_size, read_text
+from poise.io.files import read_text
 from poise.io.mjcf import Robot, read_robot
+from poise.io.npz import members, some_arrays
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -33,8 +32,6 @@ UNITREE_FPS = 30.0
 """Frames a second of a CSV, which does not say it."""
 MJLAB = ("fps", "joint_pos", "body_pos_w", "body_quat_w")
 ISAAC = ("fps", "dof_names", "body_names", "dof_positions", "body_positions", "body_rotations")
-MOST_UNPACKED = 2_000_000_000
-"""No clip unpacks to more [bytes]."""
 AGAIN = "Export it again from the program that made it."
 
 
@@ -48,11 +45,7 @@ def matches(path: Path, head: bytes) -> bool:
         return len(first) > 7 and abs(float(np.linalg.norm(first[3:7])) - 1.0) < 0.1
     if path.suffix.lower() != ".npz" or not head.startswith(b"PK"):
         return False
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = {name.removesuffix(".npy") for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError):
-        return False
+    names = members(path)
     return names >= set(MJLAB) or names >= set(ISAAC)
 
 
@@ -135,7 +128,7 @@ def _csv(path: Path) -> tuple[float, Array, Array, Array]:
 
 
 def _npz(path: Path, robot: Robot) -> tuple[str, tuple[float, Array, Array, Array]]:
-    arrays = _arrays(path)
+    arrays = some_arrays(path, (*MJLAB, *ISAAC))
     try:
         fps = float(np.ravel(arrays["fps"])[0])
         if "dof_names" in arrays:
@@ -151,24 +144,3 @@ def _npz(path: Path, robot: Robot) -> tuple[str, tuple[float, Array, Array, Arra
         return "mjlab", (fps, arrays["body_pos_w"][:, 0], arrays["body_quat_w"][:, 0], arrays["joint_pos"])
     except (IndexError, ValueError, TypeError) as error:
         raise FileFormatError(f"Its arrays do not fit together: {error}.", path=path, cure=AGAIN) from error
-
-
-def _arrays(path: Path) -> dict[str, Any]:
-    """The arrays that are used, as float64 or text; their sizes are checked first, and no pickle is read."""
-    size = file_size(path)
-    found: dict[str, Any] = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            infos = {i.filename.removesuffix(".npy"): i for i in archive.infolist()}
-            wanted = [n for n in infos if n in (*MJLAB, *ISAAC)]
-            total = sum(infos[n].file_size for n in wanted)
-            if total > min(MOST_UNPACKED, max(64_000_000, 20 * size)):
-                raise FileFormatError(f"It claims to unpack to {total} bytes.", path=path, cure=AGAIN)
-            for name in wanted:
-                array = np.lib.format.read_array(io.BytesIO(archive.read(infos[name])), allow_pickle=False)
-                found[name] = array if array.dtype.kind in "US" else array.astype(np.float64)
-    except FileFormatError:
-        raise
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
-        raise FileFormatError(f"The zip is damaged: {error}.", path=path, cure=AGAIN) from error
-    return found
