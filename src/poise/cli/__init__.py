@@ -20,6 +20,7 @@ from poise.cli import (
     vary,
     view,
     walk,
+    world,
 )
 from poise.cli.app import app, main, run
 
@@ -44,4 +45,5 @@ __all__ = [
     "vary",
     "view",
     "walk",
+    "world",
 ]

@@ -122,6 +122,7 @@ def _keeper() -> Callable[[Any], str]:
     def keep_round(result: Any) -> str:
         import poise.io
         from poise.show import record
+        from poise.show.live_world import WorldRun
         from poise.show.motion_scene import scene_of_motion
         from poise.show.result_scene import scene_of
         from poise.tracking.live import LiveResult
@@ -136,8 +137,11 @@ def _keeper() -> Callable[[Any], str]:
             clip, page = Path(f"{path.stem}-live-{number}{ending}"), Path(f"{path.stem}-live-{number}.html")
             with all_or_none():
                 poise.io.save(result.motion, clip)
-                is_tracked = isinstance(result, LiveResult)
-                record(scene_of_motion(result.motion, result.character) if is_tracked else scene_of(result), page)
+                if isinstance(result, LiveResult):
+                    scene = scene_of_motion(result.motion, result.character)
+                else:
+                    scene = scene_of(result.world if isinstance(result, WorldRun) else result)
+                record(scene, page)
         except PoiseError as error:
             return f"Not kept: {error}"
         note(f"Kept as {clip} and {page}.")

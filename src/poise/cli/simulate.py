@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, output_paths, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, summarize_run, telling_interrupts
+from poise.cli.world import SaveFigure, figure_files, play_world, require_figures
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def simulate(
             rich_help_panel=DISTURB,
         ),
     ] = None,
+    save_figure: SaveFigure = None,
     friction: Annotated[
         float, typer.Option(metavar="MU", help="Friction coefficient of the ground.", rich_help_panel=DISTURB)
     ] = 0.8,
@@ -208,16 +210,13 @@ def simulate(
         raise InvalidValue(
             "Where should the moved motion go? Give -o OUT, such as -o moved.bvh; only --live goes without."
         )
-    output_paths(
-        (output, report, record), "-o, --report and --record", inputs=(file, skeleton, character), overwrite=overwrite
-    )
+    files = figure_files(save_figure, output, report, record, inputs=(file, skeleton, character), overwrite=overwrite)
+    if files and (scene is None or live):
+        raise InvalidValue(
+            "--save-figure saves figures of a --scene, and not of --live; poise world SCENE --live does."
+        )
     require_kinds(output, record, live=live)
-    numbers = {
-        "--mass": mass,
-        "--floor": floor,
-        "--fps": fps,
-        "--source-fps": source_fps,
-    }
+    numbers = {"--mass": mass, "--floor": floor, "--fps": fps, "--source-fps": source_fps}
     for name, number in numbers.items():
         if number is not None and not math.isfinite(number):
             raise InvalidValue(f"{name} is {number}; give a finite number.")
@@ -267,11 +266,14 @@ def simulate(
         **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
     }
     if scene is not None:
-        if live:
-            raise InvalidValue("--scene does not go with --live yet; leave one of them out.")
         from poise.world import World
 
+        if live:
+            figure = _figure(motion, character, mass)
+            play_world(motion, figure, scene, friction, arguments, (output, record, report), port, headless)
+            return
         arguments["world"] = World(scene, friction=friction)
+        require_figures(arguments["world"], files)
     with telling_interrupts(output, report, record):
         if live:
             result = run_live(
@@ -280,6 +282,8 @@ def simulate(
         else:
             result = run_behind_bar(motion, character, mass=mass, **arguments)
         keep(result, output, report, record)
+        for name, path in files.items():
+            poise.io.save(arguments["world"].motion(name), path)
     if character is None and mass is None:
         tell_mass(result.character.mass)
     if json:

@@ -201,6 +201,11 @@ class Bodies:
     def tree_count(self) -> int:
         return len(self.first)
 
+    def is_loose(self, body: int) -> bool:
+        """Whether a body moves by physics and is no part of a figure."""
+        tree = int(self._tree_of_body[body])
+        return tree >= 0 and not bool(self.is_figure[tree])
+
     def coordinates(self, name: str) -> tuple[int, int]:
         """First coordinate and first dof of a body of the scene, which has a joint of its own."""
         joint = int(self._m.body(f"scene/{name}").jntadr[0])
@@ -303,6 +308,16 @@ class Bodies:
     def offset(self, body: int, place: Array) -> Array:
         """A place in the world as one in a body's frame [m], shape (3,)."""
         return self._d.xmat[body].reshape(3, 3).T @ (place - self._d.xpos[body])
+
+    def point(self, body: int, offset: Array | None) -> tuple[Array, Array]:
+        """A point of a body, its center of mass if no offset (3,) in its frame: its place [m] (3,), and its velocity
+        per unit velocity of each dof, shape (3, nv).
+        """
+        d = self._d
+        place = d.xipos[body].copy() if offset is None else d.xpos[body] + d.xmat[body].reshape(3, 3) @ offset
+        rows = np.zeros((3, self.nv))
+        mujoco.mj_jac(self._m, d, rows, None, place, body)
+        return place, rows
 
     def momentum(self, v: Array) -> Array:
         """Linear momentum of the loose bodies at velocities (nv,) [kg m/s], shape (3,)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,17 +107,21 @@ def scene_of(
     return with_physics(scene, analyze(motion, character, terrain=result.terrain))
 
 
-def scene_of_world(world: World, *, title: str = "") -> Scene:
+def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Scene:
     """Figures and bodies of a world at every step so far.
 
     Args:
-        world: After its first step.
+        world: The world.
         title: One line; by default the names of the figures.
+        is_now: Only as it is now, with hands on what moves by physics.
     """
-    times = world.dt * np.arange(len(world.track), dtype=np.float64)
-    tracks = companion_tracks(world.companions())
+    since = len(world.track) - 1 if is_now else 0
+    times = world.dt * np.arange(since, len(world.track), dtype=np.float64)
+    tracks = companion_tracks(world.companions(since))
     title = title or ", ".join(track.name for track in tracks) or "A world"
-    return Scene(times, tuple(tracks), world.terrain, title=title, props=tuple(prop_of(t) for t in world.things()))
+    props = [(prop_of(thing), thing.mass > 0.0) for thing in world.things(since)]
+    own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
+    return Scene(times, tuple(tracks), world.terrain, title=title, props=own)
 
 
 def companion_tracks(companions: Sequence[Companion], *, first: int = 0) -> list[Track]:

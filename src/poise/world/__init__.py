@@ -1,6 +1,7 @@
 """One world: figures with drivers of their own, among bodies that push back."""
 
-from poise.world.drivers import Clip, Driver, Goals, Ragdoll, Stream
+from poise.world.drivers import Clip, Driver, Stream
+from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import read_scene, rubble
 from poise.world.world import World
 

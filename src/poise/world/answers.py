@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from poise.body.character import Character
+from poise.core import rotations
 from poise.core.typing import Array, Index
 from poise.filter.forces import Force
 from poise.physics.mujoco_bodies import Bodies, Touches
@@ -68,6 +69,54 @@ class Bump(Force):
     def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
         del place, velocity, time, mass
         return self.vector
+
+
+def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: bool, dt: float) -> list[Force]:
+    """What bodies and other figures do to a figure: one force for each of its bodies that something pushes.
+
+    Args:
+        bodies: Where they are now.
+        number: Of the figure.
+        touches: Contacts, K of them.
+        p: Their impulses [N s], shape (K, 3).
+        ground: Whether contacts with what never moves are left out.
+        dt: Length of the step [s].
+    """
+    k, side = np.nonzero(bodies.figure_of[touches.trees] == number)
+    mine = touches.trees[k, 1 - side] >= (0 if ground else -1)
+    k, side = k[mine], side[mine]
+    # a free root's first three dofs move the whole figure: they hold the force
+    forces, parts = np.einsum("krc,kr->kc", touches.rows[k, side, :, :3], p[k]) / dt, touches.bodies[k, side]
+    out: list[Force] = []
+    for body in np.unique(parts).tolist():
+        own = parts == body
+        sizes = np.linalg.norm(forces[own], axis=1)
+        if sizes.any():
+            offset = bodies.offset(body, sizes @ touches.places[k][own] / sizes.sum())
+            out.append(Bump("", 0.0, dt, body - bodies.figure_body[number], offset, forces[own].sum(axis=0)))
+    return out
+
+
+def surface_velocities(
+    touches: Touches, carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]], time: float, dt: float
+) -> Array:
+    """What bodies with a given motion add to the relative velocities that count as zero [m/s], shape (K, 3).
+
+    Args:
+        touches: Contacts, K of them.
+        carried: Such bodies, and their place and orientation at a time [s].
+        time, dt: Of the step [s].
+    """
+    out = np.zeros((len(touches.gaps), 3))
+    for body, pose in carried:
+        k, side = np.nonzero(touches.bodies == body)
+        if len(k):
+            (place, turn), (after, later) = pose(time), pose(time + dt)
+            spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / dt
+            moves = (after - place) / dt + np.cross(spin, touches.places[k] - place)
+            sign = np.where(side == 0, 1.0, -1.0)[:, None]
+            out[k] += sign * np.einsum("kij,kj->ki", touches.frames[k], moves)
+    return out
 
 
 class Touched(NamedTuple):

@@ -33,7 +33,8 @@ from poise.io.files import read_text
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
-from poise.world.drivers import Clip, Driver, Goals, Ragdoll, laid
+from poise.world.drivers import Clip, Driver, laid
+from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import MOST_BYTES
 
 

@@ -27,10 +27,11 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import Bump, agree, with_limits
+from poise.world.answers import agree, felt_by, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
-from poise.world.drivers import Driver, Figure, Goals, Lists, Stream
+from poise.world.drivers import Driver, Figure, Lists, Stream
+from poise.world.muscles import Goals
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import deck_of, ground_of, read_scene
 
@@ -86,7 +87,7 @@ class World:
         self._scene, self.friction, self.dt, self.time = scene, friction, dt, 0.0
         self.terrain = Terrain.flat() if terrain is None else terrain
         self._cast = cast_of(scene)
-        self._drivers = {**self._cast.drivers, **(figures or {})}
+        self._drivers = {**(figures or {}), **self._cast.drivers, **(figures or {})}  # those given come first
         self._outside: Figure | None = None
         self._begin([], None)
 
@@ -122,6 +123,8 @@ class World:
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
         self._masses = np.array([figure.character.mass for figure in figures])
         self.mass = float(self._masses.mean()) if figures else BODY
+        if way is None:
+            way = next((d.way for d in self._drivers.values() if d.way is not None), None)
         around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain)
         places = [np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)]
         ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
@@ -149,6 +152,7 @@ class World:
             self.q[at], self.v[dofs] = q, 0.0
             self.q[at.start + 2] += 1e3 * k
         self._held = list(around.balls)
+        self._pulls: list[tuple[int, Force]] = []
         self._is_settling = True
         if not bodies.is_figure.all():
             for _ in range(round(SETTLING_TIME / self.dt)):
@@ -198,11 +202,15 @@ class World:
         self.bodies.let_meet(self.figures.index(figure), ground=driver.meets_ground)
 
     def push(self, name: str, push: Force) -> None:
-        """Push or pull a figure; the start counts from the world's.
+        """Push or pull a figure, or a body of the scene; the start counts from the world's.
 
         Raises:
             UnknownName: if there is no such figure or body.
         """
+        if f"scene/{name}" in self.bodies.names:
+            self._pulls.append((self.bodies.names.index(f"scene/{name}"), push))
+            self._held = [ball for ball in self._held if ball.name != name]  # a hand takes it out of the air
+            return
         figure = self.figure(name)
         push.body_of(figure.character)
         figure.pushes.append(push)
@@ -349,7 +357,8 @@ class World:
                 least = np.append(least, slowest)
         answers = bodies.answers(touches)
         start = remembered(touches, self._touches, self._p)
-        free = bodies.falling(dt)
+        pulls = self._pulled()
+        free = bodies.falling(dt, pulls)
         wanted, largest = self._wanted(touches, count, least)
         found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
@@ -357,9 +366,19 @@ class World:
         )  # fmt: skip
         self._note(touches, count, found, free, wrong, largest)
         self._touches, self._p = touches, found.p
+        self._work += 0.5 * dt * float(pulls @ (self.v + found.v))
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
         return answered, forces
+
+    def _pulled(self) -> Array:
+        """Generalized force on bodies of what pushes and pulls them now, shape (nv,)."""
+        out = np.zeros(self.bodies.nv)
+        for body, push in self._pulls:
+            if push.is_on(self.time):
+                place, rows = self.bodies.point(body, push.offset)
+                out += rows.T @ push.force_at(place, rows @ self.v, self.time, float(self.bodies.masses[body]))
+        return out
 
     def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
         """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
@@ -372,14 +391,8 @@ class World:
         wanted = np.zeros((len(touches.gaps), 3))
         wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
         wanted[count:, 0] = limits
-        for body, pose in self._carried if not self._is_settling else ():
-            k, side = np.nonzero(touches.bodies[:count] == body)
-            if len(k):  # velocities count from that of the body's surface
-                (place, turn), (after, later) = pose(self.time), pose(self.time + self.dt)
-                spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / self.dt
-                moves = (after - place) / self.dt + np.cross(spin, touches.places[k] - place)
-                sign = np.where(side == 0, 1.0, -1.0)[:, None]
-                wanted[k] += sign * np.einsum("kij,kj->ki", touches.frames[k], moves)
+        if not self._is_settling:
+            wanted += surface_velocities(touches, self._carried, self.time, self.dt)
         weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
         most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self.bodies.figure_of[touches.trees]].max(axis=1)
         return wanted, np.where(most > 0.0, most, np.inf)
@@ -429,19 +442,8 @@ class World:
         given, still = bodies.impulses(own, p)
         error = np.abs(bodies.momentum(found.v - free) - still + given).max() if len(k) else 0.0
         self._numbers["momentum"].append(float(error))
-        # a free root's first three dofs move the whole figure: they hold the force
-        forces = np.einsum("krc,kr->kc", own.rows[k, side, :, :3], p[k]) / dt
         for number, figure in enumerate(self.figures):
-            figure.felt = []
-            mine = (on[k, side] == number) & (own.trees[k, 1 - side] >= (0 if figure.meets_ground else -1))
-            parts = own.bodies[k, side]
-            for body in np.unique(parts[mine]).tolist():
-                these = mine & (parts == body)
-                sizes = np.linalg.norm(forces[these], axis=1)
-                if sizes.any():
-                    place = sizes @ own.places[k][these] / sizes.sum()
-                    index, offset = body - bodies.figure_body[number], bodies.offset(body, place)
-                    figure.felt.append(Bump("", 0.0, dt, index, offset, forces[these].sum(axis=0)))
+            figure.felt = felt_by(bodies, number, own, p, ground=figure.meets_ground, dt=dt)
         others = on[k, 1 - side] < 0
         k, side = k[others], 1 - side[others]
         if self._carried:
@@ -464,21 +466,20 @@ class World:
         figure = self.figure(name)
         return q_to_motion(figure.character, np.array(figure.poses), self.dt)
 
-    def companions(self) -> tuple[Companion, ...]:
-        """The world's own figures at every step so far."""
-        return tuple(
-            Companion(f.name, f.character, np.array(f.poses)) for f in self.figures if f.driver is not None
-        )  # fmt: skip
+    def companions(self, since: int = 0) -> tuple[Companion, ...]:
+        """The world's own figures at every step so far, from one on."""
+        own = [f for f in self.figures if f.driver is not None]
+        return tuple(Companion(f.name, f.character, np.array(f.poses[since:])) for f in own)
 
-    def things(self) -> tuple[Thing, ...]:
-        """The bodies at every step so far."""
+    def things(self, since: int = 0) -> tuple[Thing, ...]:
+        """The bodies at every step so far, from one on."""
         bodies, out = self.bodies, []
-        positions, orientations = (np.array([seen[k] for seen in self.track]) for k in (0, 1))
+        positions, orientations = (np.array([seen[k] for seen in self.track[since:]]) for k in (0, 1))
         for body in dict.fromkeys(shape.body for shape in bodies.shapes):
             shapes = tuple((s.kind, s.size, s.place, s.turn) for s in bodies.shapes if s.body == body)
             turns = rotations.continuous(orientations[:, body])
-            name = bodies.names[body].removeprefix("scene/")
-            out.append(Thing(name, shapes, positions[:, body], turns, float(bodies.masses[body])))
+            name, mass = bodies.names[body].removeprefix("scene/"), float(bodies.masses[body])
+            out.append(Thing(name, shapes, positions[:, body], turns, mass if bodies.is_loose(body) else 0.0))
         return tuple(out)
 
     def report(self) -> dict[str, Any]:

@@ -1,0 +1,188 @@
+"""`poise world`: the figures and bodies of a scene file, seen, dragged and saved."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from poise.cli import options
+from poise.cli.app import app, note, out, output_paths, print_json, progress
+from poise.cli.outcome import draw, play_live, require_kinds, telling_interrupts
+from poise.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.body.character import Character
+    from poise.core.motion import Motion
+    from poise.show.live_world import WorldRun
+    from poise.world import World
+
+SaveFigure = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--save-figure",
+        metavar="NAME=FILE",
+        help="Save what a figure of the scene did, such as bob=bob.bvh. Can be repeated.",
+        rich_help_panel=options.OUTPUT,
+    ),
+]
+MOST_SECONDS = 3600.0
+"""Longest run [s]."""
+
+
+@app.command()
+def world(
+    scene: Annotated[Path, typer.Argument(metavar="SCENE", help="A scene file (.toml) with [[figures]].")],
+    save_figure: SaveFigure = None,
+    record: options.Record = None,
+    report: options.Report = None,
+    overwrite: options.Overwrite = False,
+    json: options.Json = False,
+    seconds: Annotated[float, typer.Option(metavar="S", help="How long.")] = 10.0,
+    fps: Annotated[float, typer.Option(metavar="N", help="Steps per second.")] = 100.0,
+    terrain: options.Terrain = "flat",
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Run in the browser: drag figures and bodies, let figures fall. Ctrl-C ends.",
+            rich_help_panel=options.LIVE,
+        ),
+    ] = False,
+    port: options.Port = 0,
+    headless: options.Headless = False,
+) -> None:
+    """Run a scene file: its figures play clips, act by goals or fall, among bodies that push back.
+
+    Example: [bold]poise world street.toml --record street.html --save-figure bob=bob.bvh[/bold]
+    """
+    from poise.show.live_world import LiveWorld
+    from poise.terrain import Terrain
+    from poise.world import World
+
+    if not (live or save_figure or record or report or json):
+        raise InvalidValue("What should become of it? Give --live, --record street.html or --save-figure bob=bob.bvh.")
+    if not 0.0 < seconds <= MOST_SECONDS:
+        raise InvalidValue(f"--seconds is {seconds:g}; give a number above 0 and up to {MOST_SECONDS:g}.")
+    if not (math.isfinite(fps) and fps >= 50.0):
+        raise InvalidValue(f"--fps is {fps:g}; give 50 or more.")
+    files = figure_files(save_figure, record, report, inputs=(scene,), overwrite=overwrite)
+    require_kinds(None, record, live=live)
+    made = World(scene, terrain=Terrain.parse(terrain), dt=1.0 / fps)
+    require_figures(made, files)
+    source = LiveWorld(made, seconds=seconds if not live else 60.0, title=scene.name)
+    with telling_interrupts(record, report, *files.values()):
+        if live:
+            run = play_live(source, port=port, headless=headless, is_saved=bool(files))
+        else:
+            with progress(disable=not sys.stderr.isatty()) as bar:
+                task = bar.add_task("Simulating", total=seconds)
+
+                def watch() -> bool:
+                    bar.update(task, completed=made.time)
+                    return True
+
+                run = source.play(watch)
+        keep_world(run, files, record, report)
+    if json:
+        print_json(run.report.data)
+    else:
+        summarize_world(run)
+
+
+def play_world(
+    motion: Motion, figure: Character, scene: str, friction: float, run: dict[str, Any],
+    paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool,
+) -> None:  # fmt: skip
+    """`poise simulate --scene --live`: a clip among the bodies and figures of a scene, in a page; its last round.
+
+    Args:
+        motion: The clip.
+        figure: Its character.
+        scene, friction: As for the command.
+        run: Further arguments of `poise.simulate`.
+        paths: Of the motion, the recording and the report.
+        port, headless: Of the page.
+    """
+    from poise.phases.floor import laid_under
+    from poise.show.live_world import LiveWorld
+    from poise.show.scene import file_name
+    from poise.world import Clip, World
+
+    if run["amount"] < 1.0 or run["only"] or run["freeze"]:
+        raise InvalidValue("--amount, --only and --freeze do not go with --scene and --live; leave them out.")
+    output, record, report = paths
+    ground = laid_under(run["terrain"], motion, figure.floor if run["floor"] is None else run["floor"])
+    clip = Clip(motion, figure, preset=run["preset"], options=run["options"], get_up=run.get("get_up"))
+    dt = 1.0 / (run["fps"] or 100.0)
+    made = World(scene, figures={"figure": clip}, terrain=ground, dt=dt, friction=friction)
+    for push in run["pushes"]:
+        made.push("figure", push)
+    title = f"{file_name(motion)} in {Path(scene).name}"
+    with telling_interrupts(output, record, report):
+        played = play_live(
+            LiveWorld(made, title=title), port=port, headless=headless, is_saved=output is not None
+        )  # fmt: skip
+        keep_world(played, {} if output is None else {"figure": output}, record, report)
+    summarize_world(played)
+
+
+def figure_files(
+    asked: list[str] | None, *paths: Path | None, inputs: tuple[Path | None, ...], overwrite: bool
+) -> dict[str, Path]:
+    """Files by the name of the figure, refused early where they could not be written."""
+    from poise.io.format import format_for
+
+    files: dict[str, Path] = {}
+    for text in asked or ():
+        name, is_given, file = text.partition("=")
+        if not (name and is_given and file):
+            raise InvalidValue(f"--save-figure is {text!r}; write NAME=FILE, such as bob=bob.bvh.")
+        if name in files:
+            raise InvalidValue(f"--save-figure names {name!r} twice.")
+        files[name] = Path(file)
+        try:
+            format_for(files[name])
+        except LookupError as error:
+            raise InvalidValue(str(error)) from None
+    output_paths(
+        (*files.values(), *paths), "-o, --report, --record and --save-figure", inputs=inputs, overwrite=overwrite
+    )
+    return files
+
+
+def require_figures(world: World, files: dict[str, Path]) -> None:
+    """Refuse names that no figure of the world has."""
+    for name in files:
+        world.figure(name)
+
+
+def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, report: Path | None) -> None:
+    """Write what was asked for of a run: figures' motions, the recording, the report."""
+    import poise.io
+    from poise.io.files import all_or_none
+    from poise.show.result_scene import scene_of_world
+
+    with all_or_none():
+        for name, file in files.items():
+            poise.io.save(run.world.motion(name), file)
+        if report is not None:
+            run.report.save(report)
+        if record is not None:
+            draw(scene_of_world(run.world), record)
+    for name, file in files.items():
+        note(f"{file}: {name}, {len(run.world.track)} frames")
+
+
+def summarize_world(run: WorldRun) -> None:
+    """What happened, in a few lines."""
+    told, world = run.report["scene"], run.world
+    names = ", ".join(f.name for f in world.figures)
+    out().print(
+        f"{world.time:.2f} s: {names}; {told['bodies']} bodies, {told['contacts_mean']:.0f} contacts on average, "
+        f"deepest {1e3 * told['penetration_max_m']:.0f} mm",
+        markup=False,
+    )

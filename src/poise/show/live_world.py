@@ -1,0 +1,157 @@
+"""A world as a live page shows it: figures and bodies dragged and pushed, figures that let go and come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from poise.body.posing import body_poses
+from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
+from poise.core.typing import Array
+from poise.filter.forces import Hand, Push, carrying
+from poise.filter.report import Report
+from poise.show.live import body_of
+from poise.show.protocol import Moment
+from poise.show.result_scene import scene_of_world
+from poise.show.scene import Control, Scene
+from poise.world import Clip, Driver, Goals, Ragdoll, Stream, World
+
+LONGEST = 60.0
+"""A round is so long where nobody says [s]."""
+
+
+@dataclass(frozen=True)
+class WorldRun:
+    """What a round of a world left.
+
+    Attributes:
+        world: As it is at the end.
+        motion: What its first figure did.
+        report: Of the world, under "scene".
+        is_complete: False if it was interrupted.
+    """
+
+    world: World
+    motion: Motion
+    report: Report
+    is_complete: bool
+
+
+class LiveWorld:
+    """A world that runs on and on; a `Source`.
+
+    Args:
+        world: At its start, with a figure at least; a round begins there.
+        seconds: Length of a round [s].
+        title: Of the page.
+    """
+
+    def __init__(self, world: World, *, seconds: float = LONGEST, title: str = "") -> None:
+        if not world.figures:
+            raise InvalidValue("This world has no figure. Give a clip, or a scene file with [[figures]].")
+        self._world, self._seconds, self._title = world, seconds, title
+        self._start = world.save()
+        self._set: dict[str, str] = {}
+        self._drivers = {figure.name: figure.driver for figure in world.figures}
+        self._things = list(dict.fromkeys(shape.body for shape in world.bodies.shapes))
+
+    @property
+    def controls(self) -> tuple[Control, ...]:
+        """For each figure what drives it: its own driver, goals that keep it standing, or nothing."""
+        return tuple(
+            Control(f"drive {name}", f"{name} is driven by", "choice", _kind(driver), choices=_choices(driver))
+            for name, driver in self._drivers.items()
+        )
+
+    @property
+    def time(self) -> float:
+        return self._world.time
+
+    def begin(self) -> None:
+        self._world.restore(self._start)
+        for name, value in self._set.items():
+            self._drive(name, value)
+
+    def play(self, watch: Callable[[], bool]) -> WorldRun:
+        world, is_complete = self._world, True
+        try:
+            while is_complete and world.time < self._seconds - 1e-9:
+                world.step()
+                is_complete = watch()
+        except KeyboardInterrupt:
+            is_complete = False
+        return WorldRun(world, world.motion(world.figures[0].name), Report({"scene": world.report()}), is_complete)
+
+    def scene(self) -> Scene:
+        return scene_of_world(self._world, title=self._title, is_now=True)
+
+    def is_changed(self) -> bool:
+        return False
+
+    def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
+        del hands
+        world = self._world
+        poses = [body_poses(f.character, f.poses[-1][None]) for f in world.figures]
+        places, turns = world.track[-1]
+        figures = ((own[0], turned[0]) for own, turned in poses)
+        things = ((places[b : b + 1], turns[b : b + 1]) for b in self._things)
+        return Moment(world.time, (*figures, *things), (), (), is_paused)
+
+    def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
+        world, figures = self._world, self._world.figures
+        if track < len(figures):
+            figure = figures[track]
+            name = body_of(figure.character, 0, body)
+            held = Hand(name, body, point, target, figure.character.mass, world.time)
+            world.push(figure.name, held)
+            return held
+        name, mass = self._thing(track)
+        held = replace(carrying(name, target, mass, world.time), point=point)
+        world.push(name, held)
+        return held
+
+    def push(self, track: int, body: int, force: Array, seconds: float) -> str:
+        world, figures = self._world, self._world.figures
+        f = (float(force[0]), float(force[1]), float(force[2]))
+        if track < len(figures):
+            name, whose = body_of(figures[track].character, 0, body), figures[track].name
+        else:
+            name = whose = self._thing(track)[0]
+        world.push(whose, Push(name, f, world.time, seconds))
+        return f"{name}, {np.linalg.norm(force):.0f} N"
+
+    def set(self, name: str, value: float | bool | str) -> None:
+        whose = name.removeprefix("drive ")
+        self._drive(whose, str(value))
+        self._set[whose] = str(value)
+        if value == _kind(self._drivers[whose]):
+            del self._set[whose]
+
+    def _drive(self, whose: str, value: str) -> None:
+        own = self._drivers[whose]
+        assert own is not None
+        character = self._world.figure(whose).character
+        driver: Driver = (
+            own if value == _kind(own) else Ragdoll() if value == "nothing" else Goals("balance", character)
+        )
+        self._world.drive(whose, driver)
+
+    def _thing(self, track: int) -> tuple[str, float]:
+        """Name and mass [kg] of the body of the scene that is this track."""
+        world, k = self._world, track - len(self._world.figures)
+        if not 0 <= k < len(self._things) or not world.bodies.is_loose(self._things[k]):
+            raise InvalidValue("Only figures and bodies that move by physics can be held and pushed.")
+        return world.bodies.names[self._things[k]].removeprefix("scene/"), float(world.bodies.masses[self._things[k]])
+
+
+def _kind(driver: Driver | None) -> str:
+    kinds = {Clip: "clip", Stream: "stream", Goals: "goals"}
+    return kinds.get(type(driver), "nothing")  # type: ignore[arg-type]
+
+
+def _choices(driver: Driver | None) -> tuple[str, ...]:
+    own = _kind(driver)
+    return (own, *(kind for kind in ("goals", "nothing") if kind != own))

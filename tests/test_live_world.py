@@ -1,0 +1,102 @@
+"""`poise world --live`: figures and bodies are dragged and pushed, a figure is let go and driven again."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("websockets")
+
+import poise
+from poise.core.errors import InvalidValue
+from poise.show.live_world import LiveWorld
+from poise.show.page import has_page
+from poise.world import Clip, World
+from tests.live_pages import playing
+
+CRATE = (
+    '<mujoco><worldbody><geom type="plane" size="20 20 1"/><geom name="post" type="box" size="0.1 0.1 1" pos="-4 0 1"/>'
+    '<body name="crate" pos="2.0 3.0 0.2"><freejoint/><geom type="box" size="0.2 0.2 0.2" mass="6"/></body>'
+    "</worldbody></mujoco>"
+)
+
+
+def made() -> World:
+    walk = poise.load(poise.sample_path("walk.bvh"))
+    return World(CRATE, figures={"ada": Clip(walk, place=(0.0, 0.0), heading=0.0)})
+
+
+@pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
+def test_bodies_and_figures_are_dragged_and_figures_let_go() -> None:
+    source = LiveWorld(made())
+    count = len(source._world.figures[0].character.bodies)
+    with playing(source, bodies=count + 2) as (page, _):
+        scene = source.scene()
+        assert [p.is_draggable for p in scene.props] == [False, True]  # the post never moves
+        start = page.until(lambda s: s.time > 0.15).positions[-1]
+        assert start == pytest.approx([2.0, 3.0, 0.2], abs=0.01)
+        page.ask(type="grab", track=2, body=0, point=[0, 0, 0], target=[2.2, 3.0, 1.0])
+        page.until(lambda s: np.linalg.norm(s.positions[-1] - [2.2, 3.0, 1.0]) < 0.06)  # it hangs from the hand
+        page.ask(type="release")
+        page.until(lambda s: s.positions[-1, 2] < 0.3)  # it falls
+        page.ask(type="push", track=2, body=0, force=[0.0, 400.0, 0.0], seconds=0.1)
+        page.until(lambda s: s.positions[-1, 1] > 3.1)
+        page.ask(type="grab", track=1, body=0, point=[0, 0, 0], target=[0, 0, 0])
+        page.until(lambda s: any("move by physics" in w.get("why", "") for w in page.words))
+        page.ask(type="set", name="drive ada", value="nothing")
+        page.until(lambda s: s.positions[0, 2] < 0.4)  # she falls
+        page.ask(type="set", name="drive ada", value="clip")
+        page.until(lambda s: s.positions[0, 2] > 0.8)  # and walks again
+        page.ask(type="restart")
+        page.until(lambda s: s.time < 0.1)
+        again = page.until(lambda s: s.time > 0.15)
+        assert again.positions[-1] == pytest.approx(start, abs=1e-4)
+
+
+def test_a_round_ends_and_begins_as_it_did() -> None:
+    source = LiveWorld(made(), seconds=0.3)
+    results = []
+    for _ in range(2):
+        source.begin()
+        results.append(source.play(lambda: True))
+    assert all(r.is_complete and r.motion.frame_count == 31 for r in results)
+    assert np.array_equal(results[0].motion.rotations, results[1].motion.rotations)
+    with pytest.raises(InvalidValue, match="no figure"):
+        LiveWorld(World("rubble:2,1"))
+
+
+STREET = """
+schema = "poise.scene/1"
+[[figures]]
+name = "bob"
+clip = "walk.bvh"
+place = [0.5, -2.0]
+[[bodies]]
+name = "crate"
+place = [4.0, 4.0, 0.2]
+sides = [0.4, 0.4, 0.4]
+mass = 3
+"""
+
+
+def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> None:
+    from poise.cli import run
+
+    shutil.copy(poise.sample_path("walk.bvh"), tmp_path / "walk.bvh")
+    (tmp_path / "street.toml").write_text(STREET, encoding="utf-8")
+    street, bob, html = str(tmp_path / "street.toml"), tmp_path / "bob.bvh", tmp_path / "street.json"
+    assert run(["world", street, "--seconds", "0.5", "--save-figure", f"bob={bob}", "--report", str(html)]) == 0
+    saved = poise.load(bob)
+    assert saved.frame_count == 51
+    assert html.stat().st_size > 100
+    clip = str(poise.sample_path("walk.bvh"))
+    other = tmp_path / "other.bvh"
+    asked = ["simulate", clip, "--end", "0.5", "-o", str(tmp_path / "out.bvh"), "--scene", street]
+    assert run([*asked, "--save-figure", f"bob={other}"]) == 0
+    assert poise.load(other).frame_count > 50
+    assert run([*asked, "--save-figure", "bop=x.bvh", "--overwrite"]) != 0
+    assert run(["world", street, "--save-figure", "bob"]) != 0
+    assert run(["world", street]) != 0
