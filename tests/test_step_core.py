@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -13,6 +15,7 @@ from poise.step.active_set import least_nonnegative, nonnegative
 from poise.step.contacts import Columns, tangents
 from poise.step.quantities import (
     AngularMomentumRate,
+    AxisAcceleration,
     BodyAngularAcceleration,
     ComAcceleration,
     ContactCoefficients,
@@ -154,6 +157,16 @@ def _lists(step: Step, kind: str) -> Lists:
         lists[1][0] = Equal(RootWrench(), 0.0)
         lists[0].append(Objective(AngularMomentumRate(), 0.0, 0.1))
         lists[0].append(Objective(ComAcceleration("xyz", without=(3,)), 0.1, 5.0))
+    elif kind == "damped torques":
+        torque = JointTorque((6, None), damping=rng.random(nv - 6))
+        lists[0][0] = Objective(RootWrench(), 1.0, 2.0)
+        lists[0].append(Objective(torque, rng.normal(size=nv - 6), rng.random(nv - 6)))
+        lists[1].append(Within(torque, -1.5, rng.random(nv - 6), 8.0))
+    elif kind == "whole figure":
+        along = rng.normal(size=(2, 3))
+        lists[0].append(Objective(AxisAcceleration(4, np.array([0.6, 0.0, 0.8]), along), np.array([0.5, -1.0]), 3.0))
+        lists[0].append(Objective(ComAcceleration("yz"), np.array([0.3, 0.1]), 70.0))
+        lists[0].append(Objective(AngularMomentumRate(), np.array([1.0, 2.0, -1.0]), 0.1))
     elif kind == "single coefficients":
         lists[0].append(Objective(ContactForce(np.array([0, 1])), 5.0, 1e-3))
     elif kind == "two targets of one torque":
@@ -164,7 +177,7 @@ def _lists(step: Step, kind: str) -> Lists:
 
 KINDS = (
     "plain", "relative weight", "bounds", "coupled bounds", "hard bounds", "strict root", "single coefficients",
-    "two targets of one torque",
+    "two targets of one torque", "damped torques", "whole figure",
 )  # fmt: skip
 
 
@@ -174,7 +187,8 @@ def test_core_equals_its_twin_and_the_readable_path(kind: str, feet: list[int]) 
     if kind == "strict root" and not feet:
         pytest.skip("nothing can push")
     model = biped()
-    step = Step(random_state(model, 21), floor_contacts(feet), dt=0.02, external=np.linspace(-1.0, 1.0, model.nv))
+    contacts = replace(floor_contacts(feet), friction=np.linspace(0.4, 1.0, len(feet)))
+    step = Step(random_state(model, 21), contacts, dt=0.02, external=np.linspace(-1.0, 1.0, model.nv))
     objectives, constraints = _lists(step, kind)
     plain = solve_step(step, objectives, constraints, readable=True, costs=False)
     results = [solve_step(step, objectives, constraints, costs=False)]

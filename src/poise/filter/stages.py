@@ -102,7 +102,7 @@ def move_on(s):
     f, y = s.frame, s.system
     p, r, touching = f.pose, f.reference, f.touching_count
     points = f.touching[:touching]
-    y.is_spread, y.touching, y.n, y.friction = 0, touching, 4 * touching, s.friction
+    y.is_spread, y.touching, y.n, y.dt, y.friction[:touching] = 0, touching, 4 * touching, f.dt, s.friction
     y.contact_points[:touching], y.normals[:touching], y.external[:] = points, f.normals[:touching], f.giving.external
     if write_terms.twin(y):
         return TARGETED

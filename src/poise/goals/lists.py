@@ -121,7 +121,7 @@ def figure_control(
             f"Torque limits have shape {np.shape(muscles.limit)}; ({count},), one per joint dof, is needed."
         )
     # muscles give τ + d v⁺ = (τ + Δt d a) + d v, so that tissue, −d v⁺, and muscles together are τ
-    damping = np.zeros(count) + muscles.damping
+    damping = np.full(count, muscles.damping) if np.ndim(muscles.damping) == 0 else np.asarray(muscles.damping)
     torque, tissue = JointTorque(body.joints, damping), damping * muscles.speed
     reference = muscles.last if muscles.last is not None else np.zeros(count)
     change = np.full(count, weights.torque_change * (1.0 if muscles.last is not None else 1e-3))

@@ -85,9 +85,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     # one step: its list, brought to one symmetric system, and the answer
     "System": _fields("""
         pose: Pose  the state
-        touching: word  contacts
-        n: word  contact coefficients λ
-        c: word  columns u through which they act
+        touching, n, c: word  contacts, their coefficients λ, and the columns u through which those act
+        dt: real  length of the step [s]
         k: word  equalities
         bounds: word  soft bounds
         most_bounds: word  room for them
@@ -96,13 +95,13 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         directed: word  objectives on points along directions
         rows: word  objectives given as rows
         com_count: word  equalities on the center of mass, the first ones
-        com_first: word  its first axis, 0 … 2
-        com_root: word  of which tree
+        com_first, com_root: word  its first axis, 0 … 2, and its tree
+        tabled_rows, tabled_bounds: word  objectives given as rows, and bounds, from the table: the first ones
         held_count: word  equalities on torques, behind those
         held_first: word  their first dof
         has_guess: word  1 where `guess` counts
         has_turns: word  1 where an objective is on turns of bodies
-        friction: real  Coulomb coefficient of plain contacts
+        friction: real[most_touching]  Coulomb coefficient of each plain contact
         relative: real  above zero: weight of λ as a share of the mean diagonal of B W Bᵀ, W = relative_weight
         terms: word  terms of the list that `write_terms` writes, see step/table.py
         table: word[most_terms, 7]  kind, first dof or body, rows, addresses of target, weight, points, directions
@@ -118,14 +117,15 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         external: real[nv]  generalized force of pushes and pulls
         torque_weight: real[nv]  of the torque of each dof
         torque_target: real[nv]  [N m, N]
+        damping: real[nv]  Δt times the damping that torques asked for have on top
         relative_weight: real[nv]  W of `relative`
         turn_weight: real[bodies, 3]  of the angular acceleration of each body; row 0 is the world's
         turn_target: real[bodies, 3]  [rad/s²]
         dof_weight: real[nv]  of single accelerations
         dof_pull: real[nv]  weight times target
-        direction_point: word[most_directed]  point of each direction, −1 where it is a place on a body
+        direction_point: word[most_directed]  point of each direction; −1 a place on a body, −2 a body's turning
         direction_body: word[most_directed]  then the body
-        direction_place: real[most_directed, 3]  and the place in the world [m]
+        direction_place: real[most_directed, 3]  and the place in the world [m]; of turning its value at a = 0
         direction: real[most_directed, 3]  along what it is measured
         direction_weight: real[most_directed]  its weight
         direction_target: real[most_directed]  [m/s²]
@@ -140,8 +140,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         D: real[most_k, most_c]  packed to (k, c)
         g: real[most_k]  for the center of mass its acceleration, else less the constant part
         is_given: flag[most_bounds]  J and lower are written already
-        bound_point: word[most_bounds]  else the point that the bound is on
-        bound_axis: real[most_bounds, 3]  along what
+        bound_point: word[most_bounds]  else the point that the bound is on; −1 − dof for a torque
+        bound_axis: real[most_bounds, 3]  along what; of a torque its sign
         J: real[most_bounds, nv]  soft bounds J a + X u − s ≥ lower
         X: real[most_bounds, most_c]  packed to (bounds, c)
         lower: real[most_bounds]  lower bounds

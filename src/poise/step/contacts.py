@@ -176,9 +176,8 @@ class Contacts:
 
     @property
     def is_plain(self) -> bool:
-        """All with the world, none a grip or sliding, with one friction."""
-        others = self.others is None and self.grips is None and self.slips is None
-        return others and isinstance(self.friction, (int, float))
+        """All with the world, none a grip or sliding."""
+        return self.others is None and self.grips is None and self.slips is None
 
     def columns(self, state: State) -> tuple[Array, Index, Columns]:
         """`directions`, and what the coefficients act through; compiled where all are plain ones with the world."""
@@ -188,7 +187,7 @@ class Contacts:
         s, count = system_of(state), self.count
         for name, needed in (("touching", count), ("n", 4 * count), ("c", 3 * count)):
             s = enlarge(state, name, needed)
-        s.touching, s.friction = count, float(self.friction)
+        s.touching, s.friction[:count] = count, self.friction
         s.contact_points[:count], s.normals[:count] = self.points, self.normals
         if spread(s) == NO_SUCH_POINT:
             state.model.require_points(self.points, "Contacts")

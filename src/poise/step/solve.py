@@ -285,7 +285,7 @@ def respond(
     # a force is a part of the torque's target
     felt = s.torque_weight[:, None] * jacobian.T
     right = np.zeros((len(own), len(jacobian)))
-    right[:nv] = step.state.M @ felt
+    right[:nv] = step.state.M @ felt + s.damping[:, None] * felt
     for at, dofs in _held(step, s):
         right[nv + at : nv + at + dofs.stop - dofs.start] = jacobian.T[dofs]
     right[nv + k :] = -share @ (packed(s.acts, nv, c).T @ felt)

@@ -146,7 +146,7 @@ def spread(s):
                 above = p.parents[above]
             acts.append(block if is_wrench else block[:, :3])
         rows = slice(4 * k, 4 * k + 4)
-        sides = s.friction * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]) @ axes[k, :2]
+        sides = s.friction[k] * np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]]) @ axes[k, :2]
         s.directions[rows] = axes[k, 2] + sides
         s.owner[rows], s.first[rows], s.width[rows] = k, places[b], 6 if is_wrench else 3
         s.share[rows, :3] = s.directions[rows]
@@ -188,12 +188,14 @@ def assemble(s):
     p = s.pose
     if not s.is_spread and spread.twin(s) != SOLVED:
         return NO_SUCH_POINT
-    on_points = np.flatnonzero(~s.is_given[: s.bounds])
-    free = s.direction_point[: s.directed] == -1
+    on_points = np.flatnonzero(~s.is_given[: s.bounds] & (s.bound_point[: s.bounds] >= 0))
+    on_torques = np.flatnonzero(~s.is_given[: s.bounds] & (s.bound_point[: s.bounds] < 0))
+    free = (s.direction_point[: s.directed] == -1) | (s.direction_point[: s.directed] == -2)
     owners = s.direction_body[: s.directed][free]
     if not (
         _are_points(p, s.direction_point[: s.directed][~free])
         and _are_points(p, s.bound_point[on_points])
+        and (s.bound_point[on_torques] >= -p.nv).all()
         and ((owners >= 0) & (owners < p.bodies)).all()
     ):
         return NO_SUCH_POINT
@@ -201,8 +203,9 @@ def assemble(s):
     order = nv + k + c
     acts = packed(s.acts, nv, c)
     blocks: list[tuple[Array, Array | None, Array, Array]] = [
-        (p.M, -acts, s.torque_weight, s.torque_target - p.bias + s.external)
+        (p.M + np.diag(s.damping), -acts, s.torque_weight, s.torque_target - p.bias + s.external)
     ]
+    packed(s.row_u, s.rows, c)[: s.tabled_rows] = 0.0
     if s.rows:
         blocks.append((s.row_a[: s.rows], packed(s.row_u, s.rows, c), s.row_weight[: s.rows], s.row_target[: s.rows]))
     if s.has_turns:
@@ -218,8 +221,11 @@ def assemble(s):
         owner = np.where(at < 0, s.direction_body[:count], p.point_body[at])
         places = np.where(at[:, None] < 0, s.direction_place[:count], p.places[at])
         biases = material(p.cvel[owner], p.body_biases[owner], places - p.subtree_com[p.tree_root[owner]])[1]
-        asked = s.direction_target[:count] - np.sum(axes * biases, axis=1)
-        blocks.append((_place_rows(p, owner, places, axes), None, s.direction_weight[:count], asked))
+        rows, asked = _place_rows(p, owner, places, axes), s.direction_target[:count] - np.sum(axes * biases, axis=1)
+        for i in np.flatnonzero(at == -2):  # turning
+            rows[i] = np.where(chain(p, owner[i]), p.cdof[:, :3] @ axes[i], 0.0)
+            asked[i] = s.direction_target[i] - places[i, 0]
+        blocks.append((rows, None, s.direction_weight[:count], asked))
     form = np.zeros((order, order + 1))
     for on_a, on_u, weight, asked in blocks:
         rows = np.zeros((len(weight), order + 1))
@@ -248,6 +254,12 @@ def assemble(s):
     points, axes = s.bound_point[on_points], s.bound_axis[on_points]
     s.J[on_points] = _point_rows(p, points, axes)
     s.lower[on_points] -= np.sum(axes * p.point_biases[points], axis=1)
+    dofs, signs = -1 - s.bound_point[on_torques], s.bound_axis[on_torques, 0]
+    s.J[on_torques] = signs[:, None] * (p.M + np.diag(s.damping))[dofs]
+    s.lower[on_torques] -= signs * (p.bias - s.external)[dofs]
+    if s.is_coupled:
+        packed(s.X, s.bounds, c)[: s.tabled_bounds] = 0.0
+        packed(s.X, s.bounds, c)[on_torques] = -signs[:, None] * acts[dofs]
     if s.has_guess and not s.is_coupled:
         s.taken[: s.bounds] |= s.J[: s.bounds] @ s.guess < s.lower[: s.bounds]
     return SOLVED

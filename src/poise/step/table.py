@@ -17,6 +17,7 @@ import numpy as np
 from poise.core.typing import Array, Index
 from poise.native import Block, compiled
 from poise.native.function import address_of
+from poise.physics.bodies import com_rows
 from poise.step.problem import (
     AtLeast,
     Constraint,
@@ -29,6 +30,8 @@ from poise.step.problem import (
     constant,
 )
 from poise.step.quantities import (
+    AngularMomentumRate,
+    AxisAcceleration,
     BodyAngularAcceleration,
     ComAcceleration,
     ContactAcceleration,
@@ -42,7 +45,9 @@ from poise.step.quantities import (
 )
 from poise.step.step import Step
 
-TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND, COEFFICIENT = range(10)
+TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT = range(
+    14
+)
 """How a term of a list is written."""
 
 
@@ -66,7 +71,8 @@ def write_terms(s):
     """Write the terms in the table, and nothing that stood there before; how many bounds found no room."""
     s.is_coupled = s.has_turns = s.directed = s.rows = s.com_count = s.held_count = s.k = s.bounds = s.bounds_needed = 0
     s.relative = 0.0
-    s.torque_weight[:], s.dof_weight[:], s.dof_pull[:] = 0.0, 0.0, 0.0
+    s.torque_weight[:], s.damping[:], s.dof_weight[:], s.dof_pull[:] = 0.0, 0.0, 0.0, 0.0
+    p = s.pose
     for t in range(s.terms):
         kind, first, count, target_at, weight_at, points_at, rows_at = s.table[t].tolist()
         target, own = numbers_at(target_at, count), slice(first, first + count)
@@ -75,9 +81,11 @@ def write_terms(s):
         axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
         if kind in (POINT, POINT_BOUND):
             points = numbers_at(points_at, count // first, kind=ctypes.c_int64).repeat(first)
-        if kind in (POINT, PLACE, POINT_BOUND, ROW_BOUND):
+        if kind in (POINT, PLACE, AXIS, POINT_BOUND, ROW_BOUND):
             wide = s.pose.nv if kind == ROW_BOUND else 3
             axes = numbers_at(rows_at, count, wide)
+        if kind in (TORQUE, TORQUE_BOUND) and rows_at:
+            s.damping[own] = s.dt * numbers_at(rows_at, count)
         if kind == TORQUE:
             _join(s.torque_weight[own], s.torque_target[own], weight, target)
         elif kind == TURN:
@@ -98,6 +106,27 @@ def write_terms(s):
             s.direction_point[at], s.direction_body[at], s.direction_place[at] = -1, first, place
             s.direction[at], s.direction_weight[at], s.direction_target[at] = axes, weight, target
             s.directed += count
+        elif kind == AXIS:
+            at = slice(s.directed, s.directed + count)
+            u, turn = p.xmat[first].reshape(3, 3) @ numbers_at(points_at, 3), p.cvel[first, :3]
+            s.direction_point[at], s.direction_body[at] = -2, first
+            s.direction[at] = np.cross(u, axes)  # along · (α × u) = α · (u × along)
+            s.direction_place[at] = 0.0
+            s.direction_place[at, 0] = (
+                axes @ np.cross(turn, np.cross(turn, u)) + s.direction[at] @ p.body_biases[first, :3]
+            )
+            s.direction_weight[at], s.direction_target[at] = weight, target
+            s.directed += count
+        elif kind == MEAN:
+            jacobian, bias, pick = np.empty((3, p.nv)), np.empty(3), slice(first % 3, first % 3 + count)
+            com_rows.twin(p, first // 3, jacobian, bias)
+            _append_rows(s, jacobian[pick], bias[pick], weight, target)
+        elif kind == SPIN:
+            # the moment of the root's force (x − c) × F and of its torque R N
+            root = slice(p.dof_first[first], p.dof_first[first] + 6)
+            arm, axis = p.xpos[first] - p.subtree_com[first], p.xmat[first].reshape(3, 3)
+            across = np.concatenate([np.cross(np.eye(3), arm), axis], axis=1)
+            _append_rows(s, across @ p.M[root], across @ p.bias[root], weight, target)
         elif kind == HELD:
             s.held_count, s.held_first = count, first
             s.g[s.k : s.k + count] = target
@@ -108,6 +137,17 @@ def write_terms(s):
         elif kind == COEFFICIENT:
             s.relative, s.relative_weight[:] = numbers_at(rows_at, 1)[0], weight
             s.target[: 4 * s.touching] = target.reshape(-1, 4)[s.contact_points[: s.touching]].ravel()
+        elif kind == TORQUE_BOUND:
+            upper = numbers_at(points_at, count)
+            at = slice(s.bounds, min(s.bounds + 2 * count, s.most_bounds))
+            found = at.stop - at.start
+            s.bounds_needed += 2 * count - found
+            s.is_given[at], s.is_coupled = False, 1
+            s.bound_point[at] = np.tile(-1 - np.arange(first, first + count), 2)[:found]
+            s.bound_axis[at] = 0.0
+            s.bound_axis[at, 0] = np.repeat([1.0, -1.0], count)[:found]
+            s.lower[at], s.bound_weight[at] = np.concatenate([target, -upper])[:found], np.tile(weight, 2)[:found]
+            s.bounds += found
         else:
             bound = np.flatnonzero(target != -np.inf)  # without a lower bound there is none
             found = bound[: s.most_bounds - s.bounds]
@@ -119,10 +159,18 @@ def write_terms(s):
             else:
                 s.bound_point[at], s.bound_axis[at] = points[found], axes[found]
             s.bounds += len(found)
+    s.tabled_rows, s.tabled_bounds = s.rows, s.bounds
     return s.bounds_needed
 
 
-_NO_POINTS, _NO_ROWS, _WORLD = np.zeros(0, dtype=np.int64), np.zeros(0), np.eye(3)
+def _append_rows(s: Block, rows: Array, constant: Array, weight: Array, target: Array) -> None:
+    """Append an objective as rows on accelerations."""
+    at = slice(s.rows, s.rows + len(rows))
+    s.row_a[at], s.row_weight[at], s.row_target[at] = rows, weight, target - constant
+    s.rows += len(rows)
+
+
+_WORLD = np.eye(3)
 _ENTRY = struct.Struct("=7q")
 """Seven integers, a row of `table`; written four times as fast as by NumPy."""
 
@@ -182,7 +230,8 @@ class Table:
                 fresh[k] = _row(step, term)
                 is_alike = is_alike and _is_alike(known[k], rows[k], term, fresh[k])
         if not is_alike:
-            fresh = {k: _row(step, term) for k, term in enumerate(terms)}
+            made = fresh
+            fresh = {k: made[k] if k in made else _row(step, term) for k, term in enumerate(terms)}
             self.rows = rows = list(fresh.values())
             self._assign(s, terms)
         for k, row in fresh.items():
@@ -199,7 +248,8 @@ class Table:
     def _assign(self, s: Block, terms: list[Objective | Constraint]) -> None:
         """Give the terms their places in the table; −1 for those that are written by their rows."""
         self.terms, self.slots = [], []
-        directed = equal = count = 0
+        directed = equal = count = dense = 0
+        torques: list[tuple[int, int, int]] = []
         has_com = has_held = self.is_by_point = are_bounds_over = False
         alone = sum([term.quantity.is_on_coefficients for term in terms]) == 1
         for term, row in zip(terms, self.rows, strict=True):
@@ -211,16 +261,21 @@ class Table:
                 takes, has_held = not has_held, True
             elif kind == COEFFICIENT:
                 takes = self.is_by_point = alone
-            elif isinstance(term, AtLeast | Within):  # bounds keep their order
+            if row is not None and kind in (TORQUE, TORQUE_BOUND):  # a torque has one damping
+                first, end = row.first, row.first + row.size
+                takes = all([row.rows == own or end <= low or high <= first for low, high, own in torques])
+                torques += [(first, end, row.rows)] * takes
+            if isinstance(term, AtLeast | Within):  # bounds keep their order
                 takes = takes and not are_bounds_over
                 are_bounds_over = not takes
             self.slots.append(count if takes else -1)
             if row is None or not takes:
                 continue
             count += 1
-            directed += row.size if kind in (POINT, PLACE) else 0
+            directed += row.size if kind in (POINT, PLACE, AXIS) else 0
+            dense += row.size if kind in (MEAN, SPIN) else 0
             equal += row.size if kind in (COM, HELD) else 0
-        for name, needed in (("terms", count), ("directed", directed), ("k", equal)):
+        for name, needed in (("terms", count), ("directed", directed), ("rows", dense), ("k", equal)):
             if needed > s.most[name]:
                 raise Full(name, needed)
         if has_com and has_held:  # the core makes the rows of a center of mass, and they stand first
@@ -234,7 +289,10 @@ def _is_alike(known: Objective | Constraint, row: Row | None, term: Objective | 
     """Whether one term may take the place of another in a table."""
     if type(known) is not type(term) or known.quantity.is_on_coefficients != term.quantity.is_on_coefficients:
         return False
-    return row is other if row is None or other is None else row[:3] == other[:3]
+    if row is None or other is None:
+        return row is other
+    # which torques have the same damping must not change either
+    return row[:3] == other[:3] and (row.kind not in (TORQUE, TORQUE_BOUND) or row.rows == other.rows)
 
 
 # --- one row for each kind of term; None where its rows must do it
@@ -252,14 +310,16 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
         if type(torque) is JointTorque and torque.damping is None:
             first, end = step.state.model.dofs(torque.dofs, term.name)
             return _made(term, HELD, first, end - first, term.target, 0.0)
-        if type(quantity) is not ComAcceleration or quantity.without or quantity.along is not None:
-            return None
-        if quantity.axes not in "xyz":
-            return None
-        place = 3 * step.state.model.tree(quantity.of) + "xyz".index(quantity.axes)
-        return _made(term, COM, place, len(quantity.axes), term.target, 0.0)
+        place = _com_place(step, quantity) if type(quantity) is ComAcceleration else None
+        return None if place is None else _made(term, COM, place, len(quantity.axes), term.target, 0.0)
     if isinstance(term, Within):
-        return None
+        torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
+        if type(torque) is not JointTorque:
+            return None
+        first, end = step.state.model.dofs(torque.dofs, term.name)
+        upper, _, is_own = _numbers(term.upper, end - first, term)
+        row = _of_torque(step, term, TORQUE_BOUND, torque, term.lower, bound_weight(term), upper)
+        return row if is_own else row._replace(is_fixed=False)
     if type(quantity) is PointAcceleration:
         return _of_points(step, term, POINT_BOUND, quantity, term.lower, bound_weight(term))
     if type(quantity) is JointAcceleration and quantity.along is not None:
@@ -275,24 +335,30 @@ def bound_weight(term: AtLeast | Within) -> Array | float:
 
 def _made(
     term: Objective | Constraint, kind: int, first: int, count: int, target: Array | float,
-    weight: Array | float | RelativeWeight, points: Index | Array = _NO_POINTS, rows: Array = _NO_ROWS,
+    weight: Array | float | RelativeWeight, points: Index | Array | None = None, rows: Array | None = None,
 ) -> Row:  # fmt: skip
     """The row of a term from its numbers."""
     targets, target_at, is_own_target = _numbers(target, count, term)
     weights, weight_at, is_own_weight = _numbers(weight, count, term)
-    axes = np.ascontiguousarray(rows, dtype=np.float64)
-    places: Any = np.ascontiguousarray(points, dtype=np.float64 if kind == PLACE else np.int64)
-    is_fixed = is_own_target and is_own_weight and axes is rows and places is points
-    rows_at, points_at = [address_of(x) if x.size else 0 for x in (axes, places)]
-    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, (targets, weights, axes, places), is_fixed)
+    is_fixed, kept = is_own_target and is_own_weight, (targets, weights)
+    points_at = rows_at = 0
+    if points is not None and len(points):
+        places = np.ascontiguousarray(points, dtype=np.int64 if kind in (POINT, POINT_BOUND) else np.float64)
+        points_at, is_fixed, kept = address_of(places), is_fixed and places is points, (*kept, places)
+    if rows is not None and len(rows):
+        axes = np.ascontiguousarray(rows, dtype=np.float64)
+        rows_at, is_fixed, kept = address_of(axes), is_fixed and axes is rows, (*kept, axes)
+    return Row(kind, first, count, target_at, weight_at, points_at, rows_at, kept, is_fixed)
 
 
 def _numbers(value: Array | float | RelativeWeight, count: int, term: Named) -> tuple[Array, int, bool]:
     """One number a row, their address, and whether they hold as long as the term does."""
+    if type(value) is np.ndarray and value.shape == (count,) and value.dtype == np.float64 and value.flags.c_contiguous:
+        return value, address_of(value), True
     if isinstance(value, int | float):
         return *constant(float(value), count), True
     array = np.ascontiguousarray(as_rows(value, count, term), dtype=np.float64)
-    return array, address_of(array) if count else 0, array is value
+    return array, address_of(array), array is value
 
 
 def _of_points(
@@ -306,11 +372,17 @@ def _of_points(
     return _made(term, kind, each, count * each, target, weight, points, quantity.axes)
 
 
-def _torque(step: Step, objective: Objective, quantity: JointTorque) -> Row | None:
-    if quantity.damping is not None:
-        return None
-    first, end = step.state.model.dofs(quantity.dofs, objective.name)
-    return _made(objective, TORQUE, first, end - first, objective.target, objective.weight)
+def _of_torque(
+    step: Step, term: Objective | Within, kind: int, quantity: JointTorque, target: Array | float,
+    weight: Array | float | RelativeWeight, upper: Array | None = None,
+) -> Row:  # fmt: skip
+    first, end = step.state.model.dofs(quantity.dofs, term.name)
+    damping = None if quantity.damping is None else as_rows(quantity.damping, end - first, term)
+    return _made(term, kind, first, end - first, target, weight, upper, damping)
+
+
+def _torque(step: Step, objective: Objective, quantity: JointTorque) -> Row:
+    return _of_torque(step, objective, TORQUE, quantity, objective.target, objective.weight)
 
 
 def _root_wrench(step: Step, objective: Objective, quantity: RootWrench) -> Row | None:
@@ -341,6 +413,32 @@ def _place(step: Step, objective: Objective, quantity: PlaceAcceleration) -> Row
     return _made(objective, PLACE, body, len(along), target, weight, quantity.offset, along)
 
 
+def _axis(step: Step, objective: Objective, quantity: AxisAcceleration) -> Row:
+    body = step.state.model.body(quantity.body)
+    along = _WORLD if quantity.along is None else quantity.along
+    return _made(objective, AXIS, body, len(along), objective.target, objective.weight, quantity.axis, along)
+
+
+def _com(step: Step, objective: Objective, quantity: ComAcceleration) -> Row | None:
+    place = _com_place(step, quantity)
+    return (
+        None if place is None else _made(objective, MEAN, place, len(quantity.axes), objective.target, objective.weight)
+    )
+
+
+def _com_place(step: Step, quantity: ComAcceleration) -> int | None:
+    """Tree and first axis of a center of mass in one number; None where axes do not follow each other."""
+    if quantity.without or quantity.along is not None or quantity.axes not in "xyz":
+        return None
+    return 3 * step.state.model.tree(quantity.of) + "xyz".index(quantity.axes)
+
+
+def _spin(step: Step, objective: Objective, quantity: AngularMomentumRate) -> Row | None:
+    model = step.state.model
+    root = model.tree(quantity.of)
+    return None if model.dof_count[root] != 6 else _made(objective, SPIN, root, 3, objective.target, objective.weight)
+
+
 def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:
     if (np.asarray(quantity.others) >= 0).any():
         return None
@@ -366,6 +464,9 @@ ROWS: dict[type[Quantity], Callable[[Step, Objective, Any], Row | None]] = {
     JointAcceleration: _dofs,
     PointAcceleration: _points,
     PlaceAcceleration: _place,
+    AxisAcceleration: _axis,
+    ComAcceleration: _com,
+    AngularMomentumRate: _spin,
     ContactCoefficients: _coefficients,
     ContactAcceleration: _contact_acceleration,
 }

@@ -55,7 +55,7 @@ class Writer:
         self._contacts()
         if table.is_by_point and s.values.n != 4 * s.values.touching:
             raise InvalidValue("Coefficients by point are for plain contacts, which have four each.")
-        s.external[:] = self.step.external
+        s.values.dt, s.external[:] = self.step.dt, self.step.external
         if write_terms(s):
             raise Full("bounds", s.bounds + s.bounds_needed)
         for term in table.others:
@@ -81,8 +81,8 @@ class Writer:
         s.values.touching = count
         if self.is_plain and contacts.is_plain:
             s.values.is_spread, s.values.n = 0, self.room("n", 4 * count)
-            s.values.friction = float(contacts.friction)
             s.contact_points[:count], s.normals[:count] = contacts.points, contacts.normals
+            s.friction[:count] = contacts.friction
             self.room("c", 3 * count)
             return
         columns = step.columns if self.is_plain else Columns.plain(step.force_map)
@@ -182,7 +182,7 @@ def _write_again(step: Step, s: Block) -> bool:
     if not contacts.is_plain or count > most["touching"] or 4 * count > most["n"] or 3 * count > most["c"]:
         return False
     values.is_spread, values.touching, values.n = 0, count, 4 * count
-    values.friction = contacts.friction
+    values.dt, s.friction[:count] = step.dt, contacts.friction
     s.contact_points[:count], s.normals[:count], s.external[:] = contacts.points, contacts.normals, step.external
     return not write_terms(s)
 

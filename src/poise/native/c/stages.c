@@ -59,7 +59,8 @@ API word move_on(Stages *s) {
     Pose *p = f->pose;
     const Reference *r = f->reference;
     word nv = p->nv, touching = f->touching_count;
-    y->is_spread = 0, y->touching = touching, y->n = 4 * touching, y->friction = s->friction;
+    y->is_spread = 0, y->touching = touching, y->n = 4 * touching, y->dt = f->dt;
+    fill(s->friction, y->friction, touching);
     memcpy(y->contact_points, f->touching, (size_t)touching * sizeof(word));
     memcpy(y->normals, f->normals, 3 * (size_t)touching * sizeof(real));
     memcpy(y->external, f->giving->external, (size_t)nv * sizeof(real));

@@ -40,15 +40,15 @@ API void frames(word k, const real *normals, real *out) {
     }
 }
 
-static int are_points(const Pose *p, const word *points, const flag *unless, word count) {
+static int are_points(const Pose *p, const word *points, word count) {
     for (word k = 0; k < count; k++)
-        if (!(unless && unless[k]) && (points[k] < 0 || points[k] >= p->points)) return 0;
+        if (points[k] < 0 || points[k] >= p->points) return 0;
     return 1;
 }
 
 API word spread(System *s) {
     const Pose *p = s->pose;
-    if (!are_points(p, s->contact_points, NULL, s->touching)) return NO_SUCH_POINT;
+    if (!are_points(p, s->contact_points, s->touching)) return NO_SUCH_POINT;
     word *tally = (word *)s->room, *start = tally + p->bodies, count = 0;
     for (word b = 0; b < p->bodies; b++) tally[b] = 0, start[b] = -1;
     for (word k = 0; k < s->touching; k++) tally[p->point_body[s->contact_points[k]]]++;
@@ -66,7 +66,7 @@ API word spread(System *s) {
             real *direction = s->directions + 3 * row, *share = s->share + 6 * row;
             s->owner[row] = k, s->first[row] = at, s->width[row] = is_alone ? 3 : 6;
             for (int e = 0; e < 3; e++) {
-                direction[e] = n[e] + (c % 2 ? -s->friction : s->friction) * side[3 * (c / 2) + e];
+                direction[e] = n[e] + (c % 2 ? -s->friction[k] : s->friction[k]) * side[3 * (c / 2) + e];
                 share[e] = direction[e];
             }
             cross(arm, direction, share + 3);
@@ -179,7 +179,13 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     }
 }
 
-enum { TORQUE, TURN, DOF, POINT, PLACE, COM, HELD, POINT_BOUND, ROW_BOUND, COEFFICIENT };
+enum { TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT };
+
+/* What an objective on rows weighs, and its target less their constant part, behind the rows that are there already. */
+static void append_rows(System *s, word count, const real *weight, const real *target, const real *constant) {
+    for (word e = 0; e < count; e++, s->rows++)
+        s->row_weight[s->rows] = weight[e], s->row_target[s->rows] = target[e] - constant[e];
+}
 
 /* Two squares of one number are one: w (x − t)² with the sum of the weights and the mean of the targets. */
 static void join(real *weight, real *target, const real *more, const real *other, word n) {
@@ -192,9 +198,11 @@ static void join(real *weight, real *target, const real *more, const real *other
 
 API word write_terms(System *s) {
     word nv = s->pose->nv;
+    const Pose *p = s->pose;
     s->is_coupled = s->has_turns = s->directed = s->rows = s->com_count = s->held_count = s->k = s->bounds = s->bounds_needed = 0;
     s->relative = 0;
     fill(0.0, s->torque_weight, nv);
+    fill(0.0, s->damping, nv);
     fill(0.0, s->dof_weight, nv);
     fill(0.0, s->dof_pull, nv);
     for (word t = 0; t < s->terms; t++) {
@@ -204,6 +212,8 @@ API word write_terms(System *s) {
         const word *points = (const word *)(uintptr_t)term[5];
         const real *rows = (const real *)(uintptr_t)term[6];
         size_t size = (size_t)count * sizeof(real);
+        if (kind == TORQUE || kind == TORQUE_BOUND)
+            for (word i = 0; rows && i < count; i++) s->damping[first + i] = s->dt * rows[i];
         if (kind == TORQUE) join(s->torque_weight + first, s->torque_target + first, weight, target, count);
         else if (kind == TURN) {
             if (!s->has_turns) fill(0.0, s->turn_weight, 3 * s->pose->bodies);
@@ -221,7 +231,6 @@ API word write_terms(System *s) {
             memcpy(s->direction_target + s->directed, target, size);
             s->directed += count;
         } else if (kind == PLACE) {
-            const Pose *p = s->pose;
             const real *offset = (const real *)points;
             for (word i = 0; i < count; i++) {
                 word at = s->directed++;
@@ -232,6 +241,41 @@ API word write_terms(System *s) {
                 }
                 s->direction_weight[at] = weight[i], s->direction_target[at] = target[i];
             }
+        } else if (kind == AXIS) {
+            const real *axis = (const real *)points, *turn = p->cvel + 6 * first;
+            real u[3], speed[3], curve[3];
+            for (int e = 0; e < 3; e++) u[e] = dot(p->xmat + 9 * first + 3 * e, axis, 3);
+            cross(turn, u, speed);
+            cross(turn, speed, curve);
+            for (word i = 0; i < count; i++) {
+                word at = s->directed++;
+                real *row = s->direction + 3 * at;
+                cross(u, rows + 3 * i, row); /* along · (α × u) = α · (u × along) */
+                s->direction_point[at] = -2, s->direction_body[at] = first;
+                s->direction_place[3 * at] = dot(rows + 3 * i, curve, 3) + dot(row, p->body_biases + 6 * first, 3);
+                s->direction_place[3 * at + 1] = s->direction_place[3 * at + 2] = 0;
+                s->direction_weight[at] = weight[i], s->direction_target[at] = target[i];
+            }
+        } else if (kind == MEAN) {
+            real bias[3];
+            com_rows(nv, s->pose, first / 3, s->room, bias);
+            memcpy(s->row_a + s->rows * nv, s->room + first % 3 * nv, (size_t)nv * size);
+            append_rows(s, count, weight, target, bias + first % 3);
+        } else if (kind == SPIN) {
+            /* the moment of the root's force (x − c) × F and of its torque R N */
+            real across[18], constant[3];
+            word root = p->dof_first[first];
+            for (int e = 0; e < 3; e++) {
+                real axis[3] = {e == 0, e == 1, e == 2}, arm[3];
+                for (int d = 0; d < 3; d++) arm[d] = p->xpos[3 * first + d] - p->subtree_com[3 * first + d];
+                cross(axis, arm, across + 6 * e);
+                memcpy(across + 6 * e + 3, p->xmat + 9 * first + 3 * e, 3 * sizeof(real));
+                real *row = s->row_a + (s->rows + e) * nv;
+                fill(0.0, row, nv);
+                for (int d = 0; d < 6; d++) add(across[6 * e + d], p->M + (root + d) * nv, row, nv);
+                constant[e] = dot(across + 6 * e, p->bias + root, 6);
+            }
+            append_rows(s, count, weight, target, constant);
         } else if (kind == HELD) {
             s->held_count = count, s->held_first = first;
             memcpy(s->g + s->k, target, size);
@@ -245,6 +289,20 @@ API word write_terms(System *s) {
             memcpy(s->relative_weight, weight, (size_t)nv * sizeof(real));
             for (word k = 0; k < s->touching; k++)
                 memcpy(s->target + 4 * k, target + 4 * s->contact_points[k], 4 * sizeof(real));
+        } else if (kind == TORQUE_BOUND) {
+            const real *upper = (const real *)points;
+            for (word i = 0; i < 2 * count; i++) {
+                if (s->bounds == s->most_bounds) {
+                    s->bounds_needed++;
+                    continue;
+                }
+                word at = s->bounds++, is_upper = i >= count, own = is_upper ? i - count : i;
+                s->is_given[at] = 0, s->is_coupled = 1;
+                s->bound_point[at] = -1 - (first + own);
+                s->bound_axis[3 * at] = is_upper ? -1.0 : 1.0, s->bound_axis[3 * at + 1] = s->bound_axis[3 * at + 2] = 0;
+                s->lower[at] = is_upper ? -upper[own] : target[own];
+                s->bound_weight[at] = weight[own];
+            }
         } else
             for (word i = 0; i < count; i++) {
                 if (target[i] == -INFINITY) continue; /* no bound */
@@ -263,6 +321,7 @@ API word write_terms(System *s) {
                 }
             }
     }
+    s->tabled_rows = s->rows, s->tabled_bounds = s->bounds;
     return s->bounds_needed;
 }
 
@@ -297,9 +356,10 @@ static void add_bodies(System *s) {
         const real *place = i < 0 ? s->direction_place + 3 * k : p->places + 3 * i;
         real *own = s->squares + 42 * body, v[3], bias[3];
         spatial_row(p, body, place, axis, row);
-        if (i < 0) point_of_body(p, body, place, p->body_biases, v, bias);
+        if (i == -2) memcpy(row, axis, 3 * sizeof(real)), fill(0.0, row + 3, 3), fill(0.0, bias, 3);
+        else if (i < 0) point_of_body(p, body, place, p->body_biases, v, bias);
         else memcpy(bias, p->point_biases + 3 * i, sizeof bias);
-        real asked = w * (s->direction_target[k] - dot(axis, bias, 3));
+        real asked = w * (s->direction_target[k] - (i == -2 ? place[0] : dot(axis, bias, 3)));
         for (int e = 0; e < 6; e++) {
             own[36 + e] += asked * row[e];
             for (int d = 0; d < 6; d++) own[6 * e + d] += w * row[e] * row[d];
@@ -325,10 +385,10 @@ API word assemble(System *s) {
     if (!s->is_spread && spread(s) != SOLVED) return NO_SUCH_POINT;
     for (word k = 0; k < s->directed; k++) {
         word i = s->direction_point[k], b = i < 0 ? s->direction_body[k] : 0;
-        if (i < -1 || i >= p->points || b < 0 || b >= p->bodies) return NO_SUCH_POINT;
+        if (i < -2 || i >= p->points || b < 0 || b >= p->bodies) return NO_SUCH_POINT;
     }
-    if (!are_points(p, s->bound_point, s->is_given, s->bounds))
-        return NO_SUCH_POINT;
+    for (word i = 0; i < s->bounds; i++)
+        if (!s->is_given[i] && (s->bound_point[i] < -p->nv || s->bound_point[i] >= p->points)) return NO_SUCH_POINT;
     word nv = p->nv, n = s->n, c = s->c, k = s->k, z0 = nv + k, order = z0 + c, ld = stride(order);
     for (word i = 0; i < order; i++) fill(0.0, s->form + i * ld + (i & ~(word)7), ld - (i & ~(word)7));
     add_rows(s, p->M, s->acts, -1.0, s->torque_weight, s->torque_target, p->bias, s->external, nv, s->room);
@@ -352,6 +412,18 @@ API word assemble(System *s) {
         }
         fill(s->relative * total / (real)n, s->weight, n);
     }
+    /* torques with damping on top: (M + D)ᵀ W (M + D) is MᵀW M and what D adds */
+    for (word j = 0; j < nv; j++) {
+        real d = s->damping[j], wd = s->torque_weight[j] * d, *row = s->form + j * ld;
+        if (wd == 0.0) continue;
+        for (word i = 0; i < j; i++) s->form[i * ld + j] += wd * p->M[j * nv + i];
+        add(wd, p->M + j * nv + j, row + j, nv - j);
+        row[j] += wd * (p->M[j * nv + j] + d);
+        add(-wd, s->acts + j * c, row + z0, c);
+        row[order] += wd * (s->torque_target[j] - p->bias[j] + s->external[j]);
+    }
+    fill(0.0, s->row_u, s->tabled_rows * c);
+    if (s->is_coupled) fill(0.0, s->X, s->tabled_bounds * c);
     if (s->rows) add_rows(s, s->row_a, s->row_u, 1.0, s->row_weight, s->row_target, NULL, NULL, s->rows, s->room);
     if (s->has_turns || s->directed) add_bodies(s);
     for (word i = 0; i < nv; i++) {
@@ -380,7 +452,14 @@ API word assemble(System *s) {
     }
     for (word i = 0; i < s->bounds; i++) {
         real *J = s->J + i * nv;
-        if (!s->is_given[i]) {
+        if (!s->is_given[i] && s->bound_point[i] < 0) {
+            word j = -1 - s->bound_point[i];
+            real sign = s->bound_axis[3 * i];
+            for (word e = 0; e < nv; e++) J[e] = sign * p->M[j * nv + e];
+            J[j] += sign * s->damping[j];
+            for (word e = 0; e < c; e++) s->X[i * c + e] = -sign * s->acts[j * c + e];
+            s->lower[i] -= sign * (p->bias[j] - s->external[j]);
+        } else if (!s->is_given[i]) {
             const real *axis = s->bound_axis + 3 * i;
             point_row(p, s->bound_point[i], axis, J);
             s->lower[i] -= dot(axis, p->point_biases + 3 * s->bound_point[i], 3);
