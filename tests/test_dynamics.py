@@ -103,6 +103,9 @@ def test_several_point_forces_add_up(state: State) -> None:
     out = np.empty(m.nv)
     bodies.point_torques(state.pose, m.point_body, state.points, forces, out)
     assert close(out, state.point_jacobians.T @ forces.ravel())
+    few = np.arange(3) % m.point_count
+    torque = sum(state.point_jacobians[3 * p : 3 * p + 3].T @ f for p, f in zip(few, np.eye(3), strict=True))
+    assert close(state.points_torque(few, np.eye(3)), torque)
 
 
 def test_center_of_mass_of_each_tree(state: State) -> None:
@@ -118,6 +121,7 @@ def test_center_of_mass_of_each_tree(state: State) -> None:
         assert close(state.com(root), masses @ places / masses.sum())
         assert close(state.com_jacobian(root), jacobian)
         assert close(state.com_jacobian(root) @ state.v, oracle.d.subtree_linvel[root])
+        assert close(state.com_velocity(root), oracle.d.subtree_linvel[root])
         assert close(state.com_bias(root), masses @ np.array(rates) / masses.sum())
         kept = np.array([b not in (own[1], own[3]) for b in own])
         without = state.com_without(root, (own[1], own[3]))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -242,9 +243,12 @@ def relative(values: Array, points: Index, others: Index) -> Array:
     return out
 
 
+@lru_cache(maxsize=64)
 def world_axes(count: int) -> Array:
-    """The axes of the world for each of so many points, shape (count, 3, 3)."""
-    return np.eye(3)[None].repeat(count, axis=0)
+    """The axes of the world for each of so many points, shape (count, 3, 3), read-only."""
+    axes = np.eye(3)[None].repeat(count, axis=0)
+    axes.setflags(write=False)
+    return axes
 
 
 def acceleration_of(points: Index, others: Index, axes: Array) -> Quantity:

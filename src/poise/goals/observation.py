@@ -110,7 +110,7 @@ class Observation:
     @cached_property
     def com_velocity(self) -> Array:
         """[m/s], shape (3,)."""
-        return self.state.com_jacobian(self.body.root) @ self.state.v
+        return self.state.com_velocity(self.body.root)
 
     @cached_property
     def pendulum(self) -> float:

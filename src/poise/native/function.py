@@ -172,6 +172,7 @@ class Function:
             )
             for x in self.arguments
         )
+        self._fixed: dict[int | str, int] = {e: e for check in self._checks for e in check[4] if isinstance(e, int)}
         functools.update_wrapper(self, twin)
         FUNCTIONS.append(self)
 
@@ -204,7 +205,7 @@ class Function:
         call = self._call
         if call is not None and self._blocks is not None and self._blocks == [value.kind for value in args]:
             return call(args[0].address) if len(args) == 1 else call(*[value.address for value in args])
-        sizes: dict[int | str, int] = {}
+        sizes: dict[int | str, int] = self._fixed.copy()
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over
         for (argument, is_array, is_const, dtype, shape), value in zip(self._checks, args, strict=True):
@@ -215,20 +216,21 @@ class Function:
                     value = value.address
                 values.append(value)
                 continue
-            if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != len(shape):
+            if not isinstance(value, np.ndarray) or value.dtype != dtype or len(seen := value.shape) != len(shape):
                 raise self._unfit(argument, value, sizes)
-            flags = value.flags
-            if not flags.c_contiguous:
-                if not is_const:
+            for extent, size in zip(shape, seen):
+                if sizes.setdefault(extent, size) != size:
                     raise self._unfit(argument, value, sizes)
-                value = np.ascontiguousarray(value)
-                kept.append(value)
-            elif not is_const and not flags.writeable:
-                raise self._unfit(argument, value, sizes)
-            for extent, size in zip(shape, value.shape):
-                if (extent if type(extent) is int else sizes.setdefault(extent, size)) != size:
-                    raise self._unfit(argument, value, sizes)
-            values.append(address_of(value))
+            try:
+                address = _addressof(_from_buffer(value))
+            except (TypeError, ValueError):  # not in C order, read-only, or empty
+                if not value.flags.c_contiguous and is_const:
+                    value = np.ascontiguousarray(value)
+                    kept.append(value)
+                elif not is_const and not (value.flags.c_contiguous and value.flags.writeable):
+                    raise self._unfit(argument, value, sizes) from None
+                address = value.ctypes.data
+            values.append(address)
         if call is None:
             return self.twin(*args)
         return call(*[sizes[name] for name in self.extents], *values)

@@ -196,6 +196,16 @@ class State:
             total -= float(self.model.body_masses[body])
         return moment / total
 
+    def com_velocity(self, root: int = 1) -> Array:
+        """Velocity of the center of mass of the tree on `root` [m/s], shape (3,).
+
+        Of a free tree: its momentum, which stands in the rows of M v of the root's translation, over its mass.
+        """
+        first = int(self.model.dof_first[root])
+        if self.model.dof_count[root] != 6 or not self.is_complete:
+            return self.com_jacobian(root) @ self.v
+        return self.M[first : first + 3] @ self.v / self.mass(root)
+
     def com_bias(self, root: int = 1) -> Array:
         """Acceleration of that center of mass at a = 0 [m/s^2], shape (3,)."""
         return self.com_rows(root)[1]
@@ -292,6 +302,12 @@ class State:
         out = np.empty(self.model.nv)
         places, forces = (np.reshape(np.asarray(x, dtype=np.float64), (1, 3)) for x in (place, force))
         loops.point_torques(self.pose, np.array([body]), places, forces, out)
+        return out
+
+    def points_torque(self, points: Index, forces: Array) -> Array:
+        """Generalized force Σ Jᵀ f of forces (K, 3) [N] on contact points (K,), shape (nv,)."""
+        out = np.empty(self.model.nv)
+        loops.point_torques(self.pose, self.point_body[points], self.points[points], forces, out)
         return out
 
     def angular_momentum_rows(self, root: int = 1) -> tuple[Array, Array]:

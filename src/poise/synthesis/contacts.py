@@ -262,24 +262,23 @@ def drifts_of(candidates: Candidates, points: Array, faces: Faces, later: Faces)
 
 
 def reaction(
-    candidates: Candidates, forces: Array, held: tuple[Index, Index], grip_forces: Array, jacobians: Array
+    state: State, candidates: Candidates, forces: Array, held: tuple[Index, Index], grip_forces: Array
 ) -> Array:
     """Generalized force of all contacts and grips, shape (nv,).
 
     Args:
+        state: In which they act.
         candidates: What may touch.
         forces: On them [N], shape (S, 3).
         held: The model's point of each grip, and the point it holds or −1, shapes (G,).
         grip_forces: [N], shape (G, 3).
-        jacobians: Of the velocities of the model's points, shape (P, 3, nv).
     """
     points, others = np.concatenate([candidates.points, held[0]]), np.concatenate([candidates.others, held[1]])
     every = np.concatenate([forces, grip_forces])
     loaded = np.flatnonzero(every.any(axis=1))
     paired = loaded[others[loaded] >= 0]
-    nv = jacobians.shape[-1]
-    on_points = every[loaded].ravel() @ jacobians[points[loaded]].reshape(-1, nv)
-    return on_points - every[paired].ravel() @ jacobians[others[paired]].reshape(-1, nv)
+    pushed = np.concatenate([points[loaded], others[paired]])
+    return state.points_torque(pushed, np.concatenate([every[loaded], -every[paired]]))
 
 
 def ways_of(candidates: Candidates, centers: Array, after: Array, rolled: Array, radii: Array) -> Array:

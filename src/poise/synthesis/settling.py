@@ -307,7 +307,6 @@ class Settled:
         gaps: After it [m], shape (S,).
         met: Pairs of bodies that are no candidates and would overlap: search again with them, and settle anew.
         grip_forces: [N], shape (G, 3).
-        jacobians: Of all points' velocities, shape (P, 3, nv).
         velocities: Of all points after it, as the solve had them [m/s], shape (P, 3).
         external: Generalized force of pushes, and what the Coriolis force is less than at the state, shape (nv,).
     """
@@ -320,7 +319,6 @@ class Settled:
     gaps: Array
     met: Index
     grip_forces: Array
-    jacobians: Array
     velocities: Array
     external: Array
 
@@ -414,7 +412,7 @@ def settle(
         leaving = on & (gaps > LEFT) & (rising > LEAVING)
         last = Settled(
             q, v, result, on & ~leaving, forces, gaps, met, result.forces[len(k) :],
-            jacobians.reshape(-1, 3, len(v)), velocities, problem.external,
+            velocities, problem.external,
         )  # fmt: skip
         if len(met) and looks_again:
             return last
@@ -423,7 +421,9 @@ def settle(
         if answer is None or (depth <= max(best, DEEPER) and not fast.any()):
             answer, best = last, np.inf if fast.any() else depth
         made = ~on & (gaps < -DEEPER)
-        pulls = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
+        pulls = leaving
+        if leaving.any():
+            pulls = leaving & (np.linalg.norm(forces, axis=1) > PULLED) & ~kept
         pulled = pulls & (attempt < ROLLBACKS)
         mean = 0.5 * (moving + after) - drifts / dt
         helped = _helped(candidates, forces, mean, dt)

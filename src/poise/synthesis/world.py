@@ -473,7 +473,7 @@ class World:
             self.hits, has_begun = with_hit(self.hits, hit)
             if has_begun:
                 self.figure(hit.figure).start_delay(self.time, self.settings.delay)
-        acts = reaction(candidates, settled.forces, self._grips.points, settled.grip_forces, settled.jacobians)
+        acts = reaction(self.state, candidates, settled.forces, self._grips.points, settled.grip_forces)
         wrench = self.state.data.inverse_dynamics(settled.result.a) - acts - settled.external
         for figure in self.figures:
             first = figure.dofs.start
