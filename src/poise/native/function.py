@@ -49,7 +49,8 @@ STRUCTURES = {name: _structure(name) for name in BLOCKS}
 NUMBERS = {name: frozenset(f.name for f in fields if is_number(f)) for name, fields in BLOCKS.items()}
 
 
-_addressof, _from_buffer = ctypes.addressof, ctypes.c_char.from_buffer
+_addressof = ctypes.addressof
+_from_buffer: Callable[[Any], Any] = ctypes.c_char.from_buffer
 
 
 def address_of(array: Any) -> int:

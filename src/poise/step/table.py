@@ -310,8 +310,9 @@ def _row(step: Step, term: Objective | Constraint) -> Row | None:
         if type(torque) is JointTorque and torque.damping is None:
             first, end = step.state.model.dofs(torque.dofs, term.name)
             return _made(term, HELD, first, end - first, term.target, 0.0)
-        place = _com_place(step, quantity) if type(quantity) is ComAcceleration else None
-        return None if place is None else _made(term, COM, place, len(quantity.axes), term.target, 0.0)
+        if type(quantity) is not ComAcceleration or (place := _com_place(step, quantity)) is None:
+            return None
+        return _made(term, COM, place, len(quantity.axes), term.target, 0.0)
     if isinstance(term, Within):
         torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
         if type(torque) is not JointTorque:
@@ -340,10 +341,11 @@ def _made(
     """The row of a term from its numbers."""
     targets, target_at, is_own_target = _numbers(target, count, term)
     weights, weight_at, is_own_weight = _numbers(weight, count, term)
-    is_fixed, kept = is_own_target and is_own_weight, (targets, weights)
+    is_fixed = is_own_target and is_own_weight
+    kept: tuple[Array | Index, ...] = targets, weights
     points_at = rows_at = 0
     if points is not None and len(points):
-        places = np.ascontiguousarray(points, dtype=np.int64 if kind in (POINT, POINT_BOUND) else np.float64)
+        places: Any = np.ascontiguousarray(points, dtype=np.int64 if kind in (POINT, POINT_BOUND) else np.float64)
         points_at, is_fixed, kept = address_of(places), is_fixed and places is points, (*kept, places)
     if rows is not None and len(rows):
         axes = np.ascontiguousarray(rows, dtype=np.float64)
