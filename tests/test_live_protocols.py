@@ -411,7 +411,7 @@ def test_what_comes_through_the_wire_is_followed(walk: Motion) -> None:
     ]
     poses = [pose for _, pose in played(came, 110 / 60.0, Playout())]
     actor, following = Character.fit(poses[0].skeleton), Tracking(figure("child"))
-    following.meet(actor)
+    following.set_actor(actor)
     out = standing_pose(figure("child"))
     for pose in poses:
         out = following.step(motion_to_q(actor, pose.motion())[0])
@@ -429,7 +429,7 @@ def test_a_stream_that_falls_silent_in_mid_stride_leaves_it_standing(walk: Motio
     actor = Character.fit(walk.skeleton)
     q = motion_to_q(actor, smooth)
     following = Tracking(figure("child"))
-    following.meet(actor)
+    following.set_actor(actor)
     out = [following.step(q[k]) for k in range(120)]
     out += [following.step(q[119], k / 120.0) for k in range(360)]
     still = np.array(out[-60:])
@@ -449,7 +449,7 @@ def test_a_character_that_flies_off_begins_again(walk: Motion) -> None:
     actor = Character.fit(walk.skeleton)
     q = motion_to_q(actor, walk)
     following = Tracking(figure("child"))
-    following.meet(actor)
+    following.set_actor(actor)
     out = [following.step(q[k]) for k in range(30)]
     assert following.tracker is not None
     following.tracker.v[:3] = 20.0

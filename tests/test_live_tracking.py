@@ -126,9 +126,9 @@ def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
 def test_another_actor_without_the_limb_of_a_role_is_followed_all_the_same() -> None:
     actor, child = recorded_actor(poise.load(poise.sample_path("walk"))).character, figure("child")
     follower = Tracking(child)
-    follower.meet(actor)
+    follower.set_actor(actor)
     follower.set_roles([Role(r.limb, "targeted", "neck") if r.limb == "left_arm" else r for r in follower.roles])
-    follower.meet(replace(actor, limbs=tuple(limb for limb in actor.limbs if limb.name != "neck")))
+    follower.set_actor(replace(actor, limbs=tuple(limb for limb in actor.limbs if limb.name != "neck")))
     roles = {role.limb: role for role in follower.roles}
     assert roles["left_arm"].actor == "left_arm"
     assert roles["neck"].kind == "free"

@@ -282,7 +282,7 @@ def export(clip: Clip, to: str, path: Path, followed: dict[str, Any] | None = No
         MissingExtra: if the format needs a package that is not there.
     """
     chosen = receiver(to)
-    told = {
+    summary = {
         "schema": SCHEMA,
         "format": to,
         "frames": len(clip.angles),
@@ -298,11 +298,11 @@ def export(clip: Clip, to: str, path: Path, followed: dict[str, Any] | None = No
         },
     }
     if followed is not None:
-        told["followed"] = {
+        summary["followed"] = {
             "complete": followed["complete"],
             "helped_share": followed["fallback_steps"] / followed["steps"],
             **followed["robot"],
         }
     chosen.write(clip, path)
-    write_json(path.with_name(path.name + ".json"), told)
-    return told
+    write_json(path.with_name(path.name + ".json"), summary)
+    return summary

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 VERDICT_NO = 1
 MOST_CURES = 3
 """Cures shown of a finding on a terminal; reports hold all."""
-FILE_ENDINGS = (".toml", ".json", ".csv", ".svg", ".png", ".html", ".htm", ".xml", ".txt", ".bvh")
-"""Endings that no one gives a folder."""
 MOST_PLAYERS = 12
 """Failing clips that are recorded for a page."""
 MOST_NAMES = 3
@@ -211,9 +209,19 @@ def _outputs(written: list[Path], stats: Path | None, inputs: Sequence[Path], *,
 
 def _require_endings(html: Path | None, stats: Path | None) -> None:
     """Refuse names that say another kind than what would be written there."""
+    from poise.io.format import known_extensions
+    from poise.show import EXTENSIONS
+
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise InvalidValue(f"--html writes a page; call it {html.with_suffix('.html')}, or give --junit for XML.")
-    if stats is not None and stats.suffix.lower() in FILE_ENDINGS:
+    if stats is not None and stats.suffix.lower() in (
+        *known_extensions(),
+        *EXTENSIONS,
+        ".csv",
+        ".htm",
+        ".svg",
+        ".toml",
+    ):
         raise InvalidValue(f"--stats writes a folder of figures and CSV; call it {stats.with_suffix('')}.")
 
 
@@ -331,8 +339,8 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
             if measured != allowed:
                 side = "at least" if finding.measure < finding.threshold else "up to"
                 words, unit = FLAWS[finding.name]
-                told = f"      {words}: {measured} {unit}".rstrip()
-                console.print(Text(f"{told}, allowed {side} {allowed}", style="dim"))
+                line = f"      {words}: {measured} {unit}".rstrip()
+                console.print(Text(f"{line}, allowed {side} {allowed}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
             if finding.tried:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from poise.cli.app import app, note, out, output_path
-from poise.cli.outcome import PREPARING, draw, summarize_run, telling_interrupts
+from poise.cli.outcome import PREPARING, draw, reporting_interrupts, summarize_run
 from poise.cli.simulate import run_behind_bar
 
 
@@ -43,7 +43,7 @@ def demo(
         output_path(path, inputs=[sample_path("walk")], overwrite=True)
     # the walk goes towards −y: one shove from its right, then one from behind
     shoves = [Push("chest", (300.0, 0.0, 0.0), 1.4, 0.2), Push("chest", (0.0, -300.0, 0.0), 4.0, 0.2)]
-    with telling_interrupts(clip, report, strip, seen), all_or_none():
+    with reporting_interrupts(clip, report, strip, seen), all_or_none():
         _say(f"1 of 3: simulating. {PREPARING}")
         result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)
         folder.mkdir(parents=True, exist_ok=True)

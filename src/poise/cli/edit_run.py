@@ -103,8 +103,8 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
         ]
 
         def run(**given: Any) -> None:
-            told = Common(**{p.name: given.pop(p.name, p.default) for p in shared})
-            function(told, **given)
+            common = Common(**{p.name: given.pop(p.name, p.default) for p in shared})
+            function(common, **given)
 
         parameters = [*shared[:2], *own, *shared[2:]]
         run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
@@ -196,7 +196,7 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
         if asked.record is not None:
             from poise.show.motion_scene import scene_of_edit
 
-            has_layers = asked.record.suffix.lower() in (".html", ".htm")
+            has_layers = asked.record.suffix.lower() == ".html"
             draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)
     if asked.json:
         print_json(edited.report.data)

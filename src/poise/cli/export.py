@@ -94,19 +94,20 @@ def export(
     motion = motion if rate is None else poise.io.resampled_to(motion, rate)
     exported = clip_of(motion, model)
     with all_or_none():
-        told = write(exported, system, output, followed)
+        summary = write(exported, system, output, followed)
     if chosen.note:
         note(chosen.note)
     if as_json:
-        print_json(told)
+        print_json(summary)
         return
     if followed is not None:
         how = "to the end" if followed["complete"] else "not to the end: it fell, or lost the actor"
         helped, error = followed["fallback_steps"] / followed["steps"], followed["robot"]["foot_error_p95_m"]
         words = f"The robot follows {how}; its root is helped in {helped:.0%} of the steps, feet are within"
         out().print(f"{words} {1000.0 * error:.0f} mm (95th percentile).", markup=False)
-    force, moment = (told["feasibility"][k] for k in ("root_force_rms_weights", "root_moment_rms_Nm"))
+    force, moment = (summary["feasibility"][k] for k in ("root_force_rms_weights", "root_moment_rms_Nm"))
     out().print(
-        f"{output}: {told['frames']} frames at {told['fps']:.4g} fps, {len(told['joints'])} joints.", markup=False
+        f"{output}: {summary['frames']} frames at {summary['fps']:.4g} fps, {len(summary['joints'])} joints.",
+        markup=False,
     )
     out().print(f"At the root, what no contact gives: {force:.2f} of weight and {moment:.1f} N m rms.", markup=False)

@@ -57,8 +57,6 @@ To = Annotated[
         rich_help_panel=options.BATCH,
     ),
 ]
-SEVERAL = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usdz", ".fbx", ".dae", ".blend")
-"""Endings of files that may hold several clips."""
 _ODD = re.compile(r"[^\w.-]+")
 _SHARED = {"resume": (Resume, False), "shard": (Shard, None), "jobs": (Jobs, None), "to": (To, None)}
 
@@ -125,13 +123,13 @@ def work(job: Job) -> Done:
     import poise.cli  # noqa: F401 - it fills COMMANDS in a new process
 
     began = perf_counter()
-    said, told = io.StringIO(), io.StringIO()
+    said, errors = io.StringIO(), io.StringIO()
     output = job.given.get("output") or job.given.get("target")
     if output is not None:
         Path(output).parent.mkdir(parents=True, exist_ok=True)
-    with redirect_stdout(said), redirect_stderr(told):
+    with redirect_stdout(said), redirect_stderr(errors):
         code = answered(lambda: COMMANDS[job.command](**job.given))
-    lines = [line for line in told.getvalue().splitlines() if line.strip()]
+    lines = [line for line in errors.getvalue().splitlines() if line.strip()]
     warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
     others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
     state = "done" if code == 0 else "failed"
@@ -297,8 +295,9 @@ def clips_in(path: Path, given: dict[str, Any]) -> tuple[str | None, ...]:
     """Names of the clips of a file that holds several; one None for any other, or where --clip names one."""
     from poise.check.clip import clips_of_refused
     from poise.io import read_options
+    from poise.io.format import WITH_SCENES
 
-    if given.get("clip") is not None or "clip" not in given or path.suffix.lower() not in SEVERAL:
+    if given.get("clip") is not None or "clip" not in given or path.suffix.lower() not in WITH_SCENES:
         return (None,)
     names = clips_of_refused(path, read_options()) or ()
     return names if len(set(names)) == len(names) > 1 else (None,)

@@ -119,9 +119,9 @@ def keep_live(result: LiveResult, output: Path | None, report: Path | None, reco
 
                 poise.io.save(result.motion, output)
             if record is not None:
-                from poise.show.motion_scene import scene_of_motion
+                from poise.show.result_scene import scene_of
 
-                draw(scene_of_motion(result.motion, result.character, name="live"), record)
+                draw(scene_of(result, title="live"), record)
     elif output is not None or record is not None:
         note("No motion was written: nobody was heard.")
     if json:

@@ -53,7 +53,7 @@ def require_kinds(output: Path | None, record: Path | None, *, live: bool = Fals
 
 
 @contextmanager
-def telling_interrupts(*paths: Path | None) -> Iterator[None]:
+def reporting_interrupts(*paths: Path | None) -> Iterator[None]:
     """Where Ctrl-C ends what runs inside, say which of these files it has written by then and which not."""
     wanted = [p for p in paths if p is not None]
     before = [_stamp(p) for p in wanted]
@@ -62,10 +62,10 @@ def telling_interrupts(*paths: Path | None) -> Iterator[None]:
     except KeyboardInterrupt:
         written = [str(p) for p, then in zip(wanted, before) if _stamp(p) not in (None, then)]
         missing = [str(p) for p in wanted if str(p) not in written]
-        told = [
+        outcomes = [
             f"{what}: {', '.join(those)}" for what, those in (("Written", written), ("Not written", missing)) if those
         ]
-        raise typer.Abort(" ".join(("Interrupted.", *(f"{t}." for t in told)))) from None
+        raise typer.Abort(" ".join(("Interrupted.", *(f"{t}." for t in outcomes)))) from None
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -114,40 +114,30 @@ def draw(scene: Scene, path: Path, **look: Any) -> None:
         note(made.note)
 
 
-def _keeper() -> Callable[[Any], str]:
+def keep_round(result: Any) -> str:
     """What the page's button does: the round so far as a clip and a recording, in the current folder, numbered."""
+    import poise.io
     from poise.io.files import all_or_none
     from poise.io.format import format_of
+    from poise.show import record
+    from poise.show.live_world import WorldRun
+    from poise.show.result_scene import scene_of
 
-    def keep_round(result: Any) -> str:
-        import poise.io
-        from poise.show import record
-        from poise.show.live_world import WorldRun
-        from poise.show.motion_scene import scene_of_motion
-        from poise.show.result_scene import scene_of
-        from poise.tracking.live import LiveResult
-
-        try:
-            source = result.motion.source
-            path = Path(source.path if source else "motion")
-            ending = path.suffix if path.is_file() and path.suffix.lower() in format_of(path).EXTENSIONS else ".bvh"
-            number = 1
-            while any(Path(f"{path.stem}-live-{number}{e}").exists() for e in (ending, ".html")):
-                number += 1
-            clip, page = Path(f"{path.stem}-live-{number}{ending}"), Path(f"{path.stem}-live-{number}.html")
-            with all_or_none():
-                poise.io.save(result.motion, clip)
-                if isinstance(result, LiveResult):
-                    scene = scene_of_motion(result.motion, result.character)
-                else:
-                    scene = scene_of(result.world if isinstance(result, WorldRun) else result)
-                record(scene, page)
-        except PoiseError as error:
-            return f"Not kept: {error}"
-        note(f"Kept as {clip} and {page}.")
-        return f"Kept as {clip} and {page}."
-
-    return keep_round
+    try:
+        source = result.motion.source
+        path = Path(source.path if source else "motion")
+        ending = path.suffix if path.is_file() and path.suffix.lower() in format_of(path).EXTENSIONS else ".bvh"
+        number = 1
+        while any(Path(f"{path.stem}-live-{number}{e}").exists() for e in (ending, ".html")):
+            number += 1
+        clip, page = Path(f"{path.stem}-live-{number}{ending}"), Path(f"{path.stem}-live-{number}.html")
+        with all_or_none():
+            poise.io.save(result.motion, clip)
+            record(scene_of(result.world if isinstance(result, WorldRun) else result), page)
+    except PoiseError as error:
+        return f"Not kept: {error}"
+    note(f"Kept as {clip} and {page}.")
+    return f"Kept as {clip} and {page}."
 
 
 def play_live(
@@ -175,7 +165,7 @@ def play_live(
 
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(source, viewer, _keeper(), keeps_time=keeps_time).play(is_over)
+        result = LiveRun(source, viewer, keep_round, keeps_time=keeps_time).play(is_over)
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result
@@ -286,7 +276,7 @@ def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live
     hands = _supports(result)
     many = "s" if hands != 1 else ""
     torn = sum(x["why"] == "slipped" and x["body"].endswith("_hand") for x in d["losses"])
-    told = (
+    cautions = (
         (d["steps_taken"], f"{d['steps_taken']} protective step{'s' if d['steps_taken'] != 1 else ''}"),
         (d["climbed_m"] > 0.01 and not d["swing_max_deg"] > SWINGS, f"climbed {d['climbed_m']:.2f} m"),
         (d["swing_max_deg"] > SWINGS, f"swung up to {d['swing_max_deg']:.0f}°"),
@@ -294,7 +284,7 @@ def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live
         (torn, f"a hand slipped from what it held {torn} time{'s' if torn != 1 else ''}"),
         (d["hits"], f"hit {len(d['hits'])} times"),
     )
-    if some := [words for is_so, words in told if is_so]:
+    if some := [words for is_so, words in cautions if is_so]:
         lines.append(f"{', '.join(some)}.".capitalize())
     lines.append(
         f"Nobody holds it: root force {d['root_residual_max']['force_N']:.0e} N; penetration {sunk:.2f} mm; "
@@ -327,8 +317,8 @@ def _falls(result: SynthesisResult) -> str:
     if len(result.figures) == 1:
         fell = result.figures[0].fell
         return f"Fell at {fell:.2f} s." if fell is not None else "Had not fallen." if ended else "Did not fall."
-    told = [f"{f.name} {'did not fall' if f.fell is None else f'fell at {f.fell:.2f} s'}" for f in result.figures]
-    return f"{', '.join(told)}.".capitalize()
+    outcomes = [f"{f.name} {'did not fall' if f.fell is None else f'fell at {f.fell:.2f} s'}" for f in result.figures]
+    return f"{', '.join(outcomes)}.".capitalize()
 
 
 def _supports(result: SynthesisResult) -> int:

@@ -13,7 +13,7 @@ from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
-from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, summarize_run, telling_interrupts
+from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_run
 from poise.cli.world import SaveFigure, figure_files, play_world, require_figures
 from poise.core.errors import InvalidValue
 
@@ -274,7 +274,7 @@ def simulate(
             return
         arguments["world"] = World(scene, friction=friction)
         require_figures(arguments["world"], files)
-    with telling_interrupts(output, report, record):
+    with reporting_interrupts(output, report, record):
         if live:
             result = run_live(
                 motion, character, mass=mass, port=port, headless=headless, is_saved=output is not None, **arguments

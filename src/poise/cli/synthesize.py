@@ -14,7 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, print_json, progress
 from poise.cli.behaviors import NamedHelp, describe, list_behaviors, list_goals, write_controller
-from poise.cli.outcome import PREPARING, keep, play_live, require_kinds, summarize_synthesis, telling_interrupts
+from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_synthesis
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def synthesize(
     figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None, is_allowed=allow)
-    with telling_interrupts(output, report, record):
+    with reporting_interrupts(output, report, record):
         if live:
             result = _run_live(
                 behavior, figure, port=port, headless=headless, is_saved=output is not None, clip=followed, **arguments
@@ -347,13 +347,15 @@ def _note_doubts_of_size(motion: Motion, which: str) -> None:
 
 def drawn_of(which: str) -> Motion | None:
     """A motion of the file that draws a figure, for its skin: the file itself, or the glTF beside a character file."""
+    from poise.io.format import WITH_SCENES
+
     if which in BUILT_IN:
         return None
     path, clip = _file_and_clip(which)
     if path.suffix.lower() == ".toml":
         path = next((p for p in (path.with_suffix(".glb"), path.with_suffix(".gltf")) if p.exists()), path)
         clip = "0"
-    if path.suffix.lower() not in (".glb", ".gltf", ".usd", ".usda", ".usdc", ".usdz"):
+    if path.suffix.lower() not in WITH_SCENES:
         return None
     try:
         return _loaded(path, clip)

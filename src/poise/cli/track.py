@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,13 +14,10 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, output_paths, print_json, progress
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
-from poise.cli.outcome import PREPARING, draw, require_kinds, telling_interrupts
+from poise.cli.outcome import PREPARING, draw, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from poise.body.character import Character
-    from poise.core.motion import Motion
-    from poise.terrain import Terrain
     from poise.tracking.followers import Tracking
     from poise.tracking.live import LiveResult
     from poise.tracking.run import TrackResult
@@ -193,10 +191,32 @@ def track(
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
     if live:
-        _live_of_a_file(motion, figure, character, output, report, record, roles=roles, root=root, settings=settings,
-            style=shares, pushes=pushes, terrain=ground, fps=fps, port=port, headless=headless)  # fmt: skip
+        from poise.tracking.calibration import standing_pose
+        from poise.tracking.followers import Tracking
+        from poise.tracking.live import play
+        from poise.tracking.run import RATE, place_terrain, recorded_actor
+
+        if fps != RATE:
+            raise InvalidValue(f"--live makes {RATE:g} steps a second; leave --fps out.")
+        recorded = recorded_actor(motion)
+        follower = Tracking(
+            figure,
+            roles=roles,
+            root=root,
+            settings=settings,
+            style=shares,
+            pushes=pushes,
+            terrain=place_terrain(ground, recorded, standing_pose(figure), figure),
+            recorded=recorded,
+        )
+        is_saved = any(path is not None for path in (output, report, record))
+        run = partial(play, recorded, follower)
+        result = _in_page(follower, run, character, port=port, headless=headless, is_saved=is_saved)
+        keep_live(result, output, report, record, json=json)
+        if not result.report.get("run", {}).get("complete", True):
+            raise typer.Exit(FAILED)
         return
-    with telling_interrupts(output, report, record):
+    with reporting_interrupts(output, report, record):
         with progress(disable=not sys.stderr.isatty()) as bar:
             task = bar.add_task(PREPARING, total=None)
             from poise.body import fit
@@ -230,30 +250,6 @@ def track(
             note(line)
     if not result.report["complete"]:
         raise typer.Exit(FAILED)
-
-
-def _live_of_a_file(
-    motion: Motion, figure: Character, character: str, output: Path | None, report: Path | None, record: Path | None, *,
-    terrain: Terrain, fps: float, port: int, headless: bool, **follows: Any,
-) -> None:  # fmt: skip
-    """Follow a recorded actor in a page, again and again; the last round is kept."""
-    from poise.tracking.calibration import standing_pose
-    from poise.tracking.followers import Tracking
-    from poise.tracking.live import play
-    from poise.tracking.run import RATE, laid, recorded_actor
-
-    if fps != RATE:
-        raise InvalidValue(f"--live makes {RATE:g} steps a second; leave --fps out.")
-    actor = recorded_actor(motion)
-    ground = laid(terrain, actor, standing_pose(figure), figure)
-    follower = Tracking(figure, terrain=ground, recorded=actor, **follows)
-
-    def run(is_over: Callable[[], bool]) -> LiveResult:
-        return play(actor, follower, is_over=is_over)
-
-    is_kept = any(path is not None for path in (output, report, record))
-    result = _in_page(follower, run, character, port=port, headless=headless, is_saved=is_kept)
-    keep_live(result, output, report, record, json=False)
 
 
 def _in_page(

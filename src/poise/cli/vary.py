@@ -14,7 +14,6 @@ from poise.cli import options
 from poise.cli.app import app, note, out, print_json
 from poise.cli.folder import (
     COMMANDS,
-    SEVERAL,
     SUMMARY,
     Job,
     Jobs,
@@ -202,6 +201,7 @@ def _choose_of(
     """The rows of one clip's variants; kept ones join `shown`, and their distances `gaps`. Doubles are deleted."""
     import poise.io
     from poise.edit import vary as edit
+    from poise.io.format import WITH_SCENES
 
     motion, character, _, noise = _prepared(file, clip)
     kept = [edit.shape_of(motion)]
@@ -209,7 +209,7 @@ def _choose_of(
     for job, done in group:
         path, row = place / done.target, _row(job, "", done.message)
         if done.state == "done" and path.exists():
-            several = path.suffix.lower() in SEVERAL and clip is not None
+            several = path.suffix.lower() in WITH_SCENES and clip is not None
             made = poise.io.load(path, clip=options.clip_key(clip) if several else 0)
             shape = edit.shape_of(made)
             away = [edit.distance(shape, other) / noise for other in kept]

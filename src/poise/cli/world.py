@@ -11,7 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json, progress
-from poise.cli.outcome import draw, play_live, require_kinds, telling_interrupts
+from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def world(
     made = World(scene, terrain=Terrain.parse(terrain), dt=1.0 / fps)
     require_figures(made, files)
     source = LiveWorld(made, seconds=seconds if not live else 60.0, title=scene.name)
-    with telling_interrupts(record, report, *files.values()):
+    with reporting_interrupts(record, report, *files.values()):
         if live:
             run = play_live(source, port=port, headless=headless, is_saved=bool(files))
         else:
@@ -122,7 +122,7 @@ def play_world(
     for push in run["pushes"]:
         made.push("figure", push)
     title = f"{file_name(motion)} in {Path(scene).name}"
-    with telling_interrupts(output, record, report):
+    with reporting_interrupts(output, record, report):
         played = play_live(
             LiveWorld(made, title=title), port=port, headless=headless, is_saved=output is not None
         )  # fmt: skip

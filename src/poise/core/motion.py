@@ -181,9 +181,9 @@ class Motion:
 
         The arrays become the motion's own: give it ones that no other motion holds.
         """
-        told = copy(self)
-        told.__dict__["world"] = (positions, orientations)
-        return told
+        out = copy(self)
+        out.__dict__["world"] = (positions, orientations)
+        return out
 
     @cached_property
     def found(self) -> dict[str, Any]:

@@ -112,10 +112,11 @@ def _span(name: str, text: str, times: Array) -> tuple[int, int]:
         start = end = math.nan
     if not (math.isfinite(start) and math.isfinite(end)):
         raise InvalidValue(f"The touch {text!r} of {name!r} cannot be read; give seconds, such as '0.5:1.2'.")
-    if end < start or end < times[0] or start > times[-1]:
+    if end < start:
+        raise InvalidValue(f"The touch {text!r} of {name!r} ends before it starts; give START:END in seconds.")
+    if end < times[0] or start > times[-1]:
         raise InvalidValue(
-            f"The touch {text!r} of {name!r} ends before it starts or lies outside of the clip, which goes from "
-            f"{times[0]:g} to {times[-1]:g} s."
+            f"The touch {text!r} of {name!r} is outside of the clip, which goes from {times[0]:g} to {times[-1]:g} s."
         )
     first, last = (int(np.argmin(np.abs(times - t))) for t in (start, end))
     return first, last

@@ -57,7 +57,7 @@ def rise(
         ways: Height offset of points on their way [m], shape (F, P), once it is planned: swinging feet are reached too.
     """
     frames = len(ground)
-    under = _laid(track, terrain, 0.25 * character.leg_scale)
+    under = _rise_along_ground(track, terrain, 0.25 * character.leg_scale)
     grouped = {i for foot in feet for i in foot}
     groups = [*feet, tuple(i for i in range(ground.shape[1]) if i not in grouped)]
     total, share = np.zeros(frames), np.zeros(frames)
@@ -120,7 +120,7 @@ def let_go(track: Track, character: Character, height: Array, ground: Array, fee
     return replace(track, flags=flags)
 
 
-def _laid(track: Track, terrain: Terrain, reach: float) -> Array:
+def _rise_along_ground(track: Track, terrain: Terrain, reach: float) -> Array:
     """Height of the root against the reference [m], shape (F,), if the body is laid along the ground below it."""
     cross = reach * np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     places = track.com[:, None, :2] + cross

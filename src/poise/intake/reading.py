@@ -106,8 +106,8 @@ def doubted(motion: Motion, *, given_size: bool, given_fps: bool) -> Motion:
         warnings.append(doubt)
     if figure.anatomy.legs and motion.frame_count > 1 and not given_fps:
         _doubt_rate(figure, source, evidence, warnings)
-    told = replace(source, evidence=evidence, warnings=tuple(warnings))
-    return replace(motion, source=told).placed(*motion.world)
+    judged = replace(source, evidence=evidence, warnings=tuple(warnings))
+    return replace(motion, source=judged).placed(*motion.world)
 
 
 def doubted_rate(motion: Motion) -> Evidence | None:
@@ -236,8 +236,8 @@ def _rate(
         return
     answer, chance = table.ask(lambda s: s.fps, label), table.chance_of(lambda s: s.fps == label)
     if chance >= DOUBTED or (chance >= 0.5 and answer.value == label):
-        told = "; ".join(answer.reasons[:2]) if answer.value == label else ""
-        evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}{'; ' if told else ''}{told}")
+        reasons = "; ".join(answer.reasons[:2]) if answer.value == label else ""
+        evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}{'; ' if reasons else ''}{reasons}")
         return
     if answer.value == label:  # wrong more likely than right, by several other rates together
         answer = table.without(lambda s: s.fps == label).ask(lambda s: s.fps)

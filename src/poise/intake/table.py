@@ -131,10 +131,10 @@ class Answer:
     @property
     def sentence(self) -> str:
         """Reasons and doubts in one line."""
-        told = "; ".join(self.reasons[:3])
+        text = "; ".join(self.reasons[:3])
         if self.doubts:
-            told += f"{'; ' if told else ''}against it: {'; '.join(self.doubts[:2])}"
-        return told
+            text += f"{'; ' if text else ''}against it: {'; '.join(self.doubts[:2])}"
+        return text
 
 
 def weigh(

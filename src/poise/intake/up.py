@@ -23,8 +23,10 @@ def weigh_up(figure: Figure, custom: Mapping[str, float], words: str) -> Table[s
     """
     prior = np.array([custom.get(axis, 1e-3) for axis in AXES])
     usual = max(custom, key=lambda axis: custom[axis])
-    told = _of_axes("custom", prior, lambda axis: f"{words} {usual.upper()} up by custom" if axis == usual else "")
-    return weigh(AXES, np.ones(len(AXES)), [told, *(witness(figure) for witness in WITNESSES)])
+    prior_axis = _of_axes(
+        "custom", prior, lambda axis: f"{words} {usual.upper()} up by custom" if axis == usual else ""
+    )
+    return weigh(AXES, np.ones(len(AXES)), [prior_axis, *(witness(figure) for witness in WITNESSES)])
 
 
 def rest_stands(figure: Figure) -> Testimony[str] | None:

@@ -82,8 +82,8 @@ def _read(path: Path, options: ReadOptions) -> Motion:
     del motion  # of a long file there is no room for two
     motion = reader.read(path, sized)
     assert motion.source is not None
-    told = Evidence(sized.unit, 1.0, f"the figure is {options.height:g} m tall, as its user says")
-    return replace(motion, source=replace(motion.source, evidence=motion.source.evidence | {"unit": told})).placed(
+    stated = Evidence(sized.unit, 1.0, f"the figure is {options.height:g} m tall, as its user says")
+    return replace(motion, source=replace(motion.source, evidence=motion.source.evidence | {"unit": stated})).placed(
         *motion.world
     )
 

@@ -448,12 +448,12 @@ def _rest_pose(document: BvhDocument, axis: int, sign: float) -> Evidence:
 
 
 def _warnings(document: BvhDocument) -> tuple[str, ...]:
-    told = []
+    warnings = []
     names = [j.name for j in document.joints]
     twice = sorted({n for n in names if names.count(n) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        told.append(f"Several joints bear the same name ({', '.join(twice[:5])}); a name means the first of them.")
+        warnings.append(f"Several joints bear the same name ({', '.join(twice[:5])}); a name means the first of them.")
     pairs = [j.name for j in document.joints if len(j.order) == 2]
     if pairs:
-        told.append(f"Joints with two rotation channels are read as ball joints: {', '.join(pairs[:5])}.")
-    return tuple(told)
+        warnings.append(f"Joints with two rotation channels are read as ball joints: {', '.join(pairs[:5])}.")
+    return tuple(warnings)

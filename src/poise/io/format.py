@@ -53,6 +53,10 @@ ELSEWHERE = {
 """Formats that are not read, and the way to one that is."""
 
 
+WITH_SCENES = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usdz", ".fbx", ".dae", ".blend")
+"""Extensions of files that hold whole scenes: they may have several clips, and meshes."""
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """What a user may say about a file that the file does not, or says wrongly.

@@ -152,10 +152,14 @@ def animated_nodes(document: GltfDocument) -> set[int]:
 
 def humanoid_nodes(document: GltfDocument) -> set[int]:
     """The bones that a VRM animation names as those of a person; a clip may move few of them."""
-    told: Any = document.json.get("extensions", {})
+    extension: Any = document.json.get("extensions", {})
     for key in ("VRMC_vrm_animation", "humanoid", "humanBones"):
-        told = told.get(key) if isinstance(told, dict) else None
-    named = [bone.get("node") for bone in told.values() if isinstance(bone, dict)] if isinstance(told, dict) else []
+        extension = extension.get(key) if isinstance(extension, dict) else None
+    named = (
+        [bone.get("node") for bone in extension.values() if isinstance(bone, dict)]
+        if isinstance(extension, dict)
+        else []
+    )
     return {n for n in named if type(n) is int and 0 <= n < len(document.items("nodes"))}
 
 

@@ -82,8 +82,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
         str(path), NAME, dialect, unit=1.0, up="z", fps=fps, evidence={"unit": unit}, clips=(path.stem,)
     )  # fmt: skip
     if dialect == "Unitree" and options.fps is None:
-        told = Evidence(fps, 0.8, "Unitree's clips have 30 frames a second; the file does not say it")
-        source = replace(source, evidence={**source.evidence, "fps": told})
+        assumed = Evidence(fps, 0.8, "Unitree's clips have 30 frames a second; the file does not say it")
+        source = replace(source, evidence={**source.evidence, "fps": assumed})
     return replace(motion, source=source)
 
 

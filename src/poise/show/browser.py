@@ -197,13 +197,13 @@ def _connect(profile: Path, process: subprocess.Popen[bytes]) -> ClientConnectio
     from websockets.sync.client import connect
 
     end = clock.monotonic() + START_SECONDS
-    told = profile / "DevToolsActivePort"
+    port_file = profile / "DevToolsActivePort"
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy
     while clock.monotonic() < end:
         if process.poll() is not None:
             raise PoiseError(f"The browser ended at once with code {process.returncode}.")
         try:
-            port = int(told.read_text(encoding="utf-8").split()[0])
+            port = int(port_file.read_text(encoding="utf-8").split()[0])
             with direct.open(f"http://127.0.0.1:{port}/json/list", timeout=5.0) as answer:
                 tabs = [t for t in json.load(answer) if t.get("type") == "page"]
             if tabs:

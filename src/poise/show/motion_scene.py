@@ -363,8 +363,8 @@ def _pale(lines: tuple[Series, ...]) -> tuple[Series, ...]:
 
 def _gravity(report: dict[str, Any] | None) -> float:
     """The gravity that an edit was told to give the flights, where it points down; else that of the Earth [m/s^2]."""
-    told = None if report is None else report["settings"].get("gravity_m_s2")
-    if told is None or np.ndim(told) == 0:
-        return GRAVITY if told is None else float(told)
-    x, y, z = (float(v) for v in told)
+    given = None if report is None else report["settings"].get("gravity_m_s2")
+    if given is None or np.ndim(given) == 0:
+        return GRAVITY if given is None else float(given)
+    x, y, z = (float(v) for v in given)
     return -z if z < 0.0 and x == y == 0.0 else GRAVITY

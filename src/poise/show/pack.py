@@ -360,14 +360,14 @@ def _posed(
     if is_live:
         return {"bodies": entries}
     turns = rotations.continuous(rotations.normalize(np.asarray(orientations, dtype=np.float64)))
-    told = rotations.normalize(np.round(turns / QUATERNION_STEP) * QUATERNION_STEP)
+    read_back = rotations.normalize(np.round(turns / QUATERNION_STEP) * QUATERNION_STEP)
     places = np.empty_like(positions)
     stored: list[int] = []
     for i, parent in enumerate(parents):
         if parent >= 0:
             local = rotations.rotate(rotations.conjugate(turns[:, parent]), positions[:, i] - positions[:, parent])
             offset = np.round(0.5 * (local.min(axis=0) + local.max(axis=0)), 6)
-            places[:, i] = places[:, parent] + rotations.rotate(told[:, parent], offset)
+            places[:, i] = places[:, parent] + rotations.rotate(read_back[:, parent], offset)
             if np.linalg.norm(places[:, i] - positions[:, i], axis=1).max() <= MOST_OFF:
                 entries[i]["offset"] = offset.tolist()
                 continue

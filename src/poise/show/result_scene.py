@@ -16,7 +16,7 @@ from poise.core.typing import Array
 from poise.filter.forces import Companion, Thing
 from poise.filter.report import SimulationResult
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
-from poise.show.motion_scene import skins_of
+from poise.show.motion_scene import scene_of_motion, skins_of
 from poise.show.scene import (
     GHOST,
     GOALS,
@@ -37,6 +37,7 @@ from poise.show.scene import (
     Track,
     file_name,
 )
+from poise.tracking.live import LiveResult
 from poise.world import World
 
 if TYPE_CHECKING:
@@ -57,7 +58,11 @@ FIELDS = {
 
 
 def scene_of(
-    result: SimulationResult | SynthesisResult | World, *, ghost: bool = True, title: str = "", physics: bool = True
+    result: SimulationResult | SynthesisResult | LiveResult | World,
+    *,
+    ghost: bool = True,
+    title: str = "",
+    physics: bool = True,
 ) -> Scene:
     """What a recording of this result shows.
 
@@ -67,13 +72,15 @@ def scene_of(
 
     Args:
         result: The run; one that was synthesized has no reference, and its forces are its own (`scene_of_synthesis`).
-            Or a world, of which all figures and bodies are shown.
+            Or a live run, of which what moved is shown, or a world, of which all figures and bodies are.
         ghost: Show the reference.
         title: One line; by default the clip's name.
         physics: Analyze the moved clip: forces, support, center of mass, momenta, flights and their plots.
     """
     if isinstance(result, World):
         return scene_of_world(result, title=title)
+    if isinstance(result, LiveResult):
+        return scene_of_motion(result.motion, result.character, name=title, physics=physics)
     if not isinstance(result, SimulationResult):
         from poise.show.synthesis_scene import scene_of_synthesis
 

@@ -208,10 +208,12 @@ def _scene(what: SimulationResult | SynthesisResult | Motion | Scene | Sequence[
     from poise.show.motion_scene import compare, scene_of_motions
     from poise.show.result_scene import scene_of
     from poise.synthesis.run import SynthesisResult
+    from poise.tracking.live import LiveResult
+    from poise.world import World
 
     if isinstance(what, Scene):
         return what
-    if isinstance(what, SimulationResult | SynthesisResult):
+    if isinstance(what, SimulationResult | SynthesisResult | LiveResult | World):
         return scene_of(what)
     motions = [what] if isinstance(what, Motion) else list(what)
     if not all(isinstance(m, Motion) for m in motions):

@@ -40,7 +40,7 @@ class Follower(Protocol):
         """What moves."""
         ...
 
-    def meet(self, actor: Character) -> None:
+    def set_actor(self, actor: Character) -> None:
         """An actor begins, or another one takes over."""
         ...
 
@@ -127,7 +127,7 @@ class Tracking:
         """Who is followed."""
         return self._actor
 
-    def meet(self, actor: Character) -> None:
+    def set_actor(self, actor: Character) -> None:
         roles = self._roles_for(actor)
         before, standing = self.tracker, standing_pose(self.character)
         if before is not None:  # the character goes on from where it is, facing as it does
@@ -136,7 +136,7 @@ class Tracking:
             standing[:2] = before.q[:2]
         recorded = self._recorded
         if recorded is None:
-            about: dict[str, Any] = {"actor_standing": like_standing(actor, self.character, roles)}
+            about: dict[str, Any] = {"actor_standing": matched_standing_pose(actor, self.character, roles)}
         else:
             about = recorded.since(recorded.begin + self._steps)
         tracker = PerformanceTracker(
@@ -204,7 +204,7 @@ class Tracking:
         if self._actor is None:
             return
         try:
-            self.meet(self._actor)
+            self.set_actor(self._actor)
         except InvalidValue:
             self._roles = before
             raise
@@ -248,7 +248,7 @@ class Tracking:
         before.q[:], before.v[:] = before.standing, 0.0
         before.q[:2] = place
         self.q = before.q.copy()
-        self.meet(self._actor)
+        self.set_actor(self._actor)
 
     def report(self) -> dict[str, Any]:
         tracker = self.tracker
@@ -271,7 +271,7 @@ def is_held(force: Force) -> bool:
     return isinstance(force, Hand) and force.is_held
 
 
-def like_standing(actor: Character, character: Character, roles: Sequence[Role]) -> Array:
+def matched_standing_pose(actor: Character, character: Character, roles: Sequence[Role]) -> Array:
     """How the actor stands when its arms point as the character's do, coordinates (nq,).
 
     Streams give a T-pose or none; characters rest in poses of all kinds. What hands do is counted from poses that are
@@ -340,7 +340,7 @@ class Filtering:
         self._options, self._terrain, self._pushes, self._mass = options, terrain, tuple(pushes), mass
         self._preset = preset
         self.filter: QuasiPhysicalFilter | None = None
-        self.fell_apart = 0
+        self.divergences = 0
 
     @property
     def character(self) -> Character:
@@ -348,7 +348,7 @@ class Filtering:
             raise InvalidValue("There is no actor yet.")
         return self.filter.figure.character
 
-    def meet(self, actor: Character) -> None:
+    def set_actor(self, actor: Character) -> None:
         if self._mass is not None:
             actor = Character.fit(actor.skeleton, mass=self._mass)
         is_first = self.filter is None
@@ -361,9 +361,9 @@ class Filtering:
         try:
             return self.filter.step(pose)
         except PoiseError:  # it begins again with the next pose
-            self.fell_apart += 1
+            self.divergences += 1
             self.filter.reset()
             return None
 
     def report(self) -> dict[str, Any]:
-        return {"fell_apart": self.fell_apart}
+        return {"divergences": self.divergences}

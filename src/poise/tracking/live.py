@@ -115,7 +115,7 @@ def play(actor: RecordedActor, follower: Tracking, *, is_over: Callable[[], bool
         is_over: Asked before every step; True ends the run.
     """
     kept: list[Array] = []
-    follower.meet(actor.character)
+    follower.set_actor(actor.character)
     is_interrupted = False
     try:
         for pose in actor.poses[actor.begin :]:
@@ -191,7 +191,7 @@ class _Run:
             return
         try:
             actor = Character.fit(pose.skeleton)
-            self.follower.meet(actor)
+            self.follower.set_actor(actor)
         except PoiseError as error:
             self.misfits[str(error)[:300]] = self.misfits.get(str(error)[:300], 0) + 1
             self.known = pose.skeleton  # what cannot be read is not tried again

@@ -185,7 +185,7 @@ def track(
         settings=settings,
         root=root,
         standing=still,
-        terrain=laid(terrain, given, still, character),
+        terrain=place_terrain(terrain, given, still, character),
         floor=0.0,
         **given.since(given.begin),
     )
@@ -230,7 +230,7 @@ def dressed(motion: Motion, drawn: Motion | None) -> Motion:
     return replace(motion, source=source)
 
 
-def laid(terrain: Terrain | None, actor: RecordedActor, still: Array, character: Character) -> Terrain | None:
+def place_terrain(terrain: Terrain | None, actor: RecordedActor, still: Array, character: Character) -> Terrain | None:
     """The ground under where the character begins; it rises the way it will go. None where it is flat.
 
     Args:

@@ -33,7 +33,7 @@ from poise.io.files import read_text
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
-from poise.world.drivers import Clip, Driver, laid
+from poise.world.drivers import Clip, Driver, moved_to
 from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import MOST_BYTES
 
@@ -180,7 +180,7 @@ def _driver(
 
 def _falling(motion: Motion, character: Character, place: tuple[float, float] | None, heading: float | None) -> Ragdoll:
     """A ragdoll in the first pose of a motion, as fast as it is there."""
-    q = motion_to_q(character, laid(motion, place, heading, 0.0).frames(np.arange(2)))
+    q = motion_to_q(character, moved_to(motion, place, heading, 0.0).frames(np.arange(2)))
     return Ragdoll(character, q[0], model_of(character).difference(q[0], q[1], motion.dt))
 
 

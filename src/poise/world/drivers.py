@@ -151,7 +151,7 @@ class Clip(Driver):
             first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
             place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
             heading += turned(start[0][3:7], first[3:7])
-        motion = laid(self._motion, place, heading, terrain.ground - character.floor)
+        motion = moved_to(self._motion, place, heading, terrain.ground - character.floor)
         options = self._options
         if self._get_up is None and options.after == "path":
             options = replace(options, after="blend")
@@ -249,7 +249,7 @@ def _go_on(figure: SimulatedCharacter, terrain: Terrain, q: Array, v: Array, wan
         figure.footing.begin_at((x, y))
 
 
-def laid(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
+def moved_to(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
     """A motion that begins at a place [m], goes toward a heading [rad], and lies higher by so much [m]."""
     start = motion.world[0][0, 0]
     turn = 0.0 if heading is None else heading - direction_of_travel(motion)

@@ -75,8 +75,8 @@ class UdpReceiver:
                     packet, sender = self.socket.recvfrom(LARGEST)
                     now = time.monotonic()
                 else:
-                    packet, told, _, sender = self.socket.recvmsg(LARGEST, 64)
-                    now = time.monotonic() - _age(told)
+                    packet, ancillary, _, sender = self.socket.recvmsg(LARGEST, 64)
+                    now = time.monotonic() - _age(ancillary)
             except BlockingIOError:
                 break
             except OSError:  # a reply of the network to something sent; nothing was received
@@ -95,9 +95,9 @@ class UdpReceiver:
         self.socket.close()
 
 
-def _age(told: list[tuple[int, int, bytes]]) -> float:
+def _age(ancillary: list[tuple[int, int, bytes]]) -> float:
     """How long a datagram has waited to be read, by the kernel's stamp [s]; 0 if it says nothing that makes sense."""
-    for _, kind, data in told:
+    for _, kind, data in ancillary:
         if kind == _STAMP and len(data) >= 16:
             seconds, rest = struct.unpack_from("=qq", data)
             age = time.time() - seconds - 1e-9 * rest
