@@ -288,6 +288,8 @@ MALFORMED = {
     "letters beyond ASCII": "GET /?token=é HTTP/1.1\r\n\r\n".encode(),
     "a header without a name": b"GET / HTTP/1.1\r\n: x\r\n\r\n",
     "no version": b"GET /\r\n\r\n",
+    "a body": b"GET /?token=TOKEN HTTP/1.1\r\n" + HOST + b"content-length: 3\r\n\r\nabc",
+    "a body in chunks": b"GET /?token=TOKEN HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 }
 
@@ -314,6 +316,14 @@ def test_a_request_in_small_pieces_is_served(server: Server) -> None:
         for byte in b"GET /?token=" + server.token.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n":
             connection.sendall(bytes([byte]))
         assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
+
+
+def test_another_method_in_small_pieces_is_refused_for_what_it_is(server: Server) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5.0) as connection:
+        for part in (b"P", b"OST", b" / HT", b"TP/1.1\r\n"):
+            connection.sendall(part)
+            time.sleep(0.05)
+        assert connection.recv(20).startswith(b"HTTP/1.1 405 ")
 
 
 def test_a_flood_of_pings_is_sent_away(server: Server) -> None:

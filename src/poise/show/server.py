@@ -367,7 +367,12 @@ class Server:
 MAX_HEAD = 65536
 """Longest head of a request that is looked at here [bytes]; the library refuses what is longer."""
 
-_HEAD = re.compile(rb"GET [\x21-\x7e]+ HTTP/1\.1\r\n([!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)*\r\n")
+_BODY = rb"(?!(?i:content-length|transfer-encoding):)"
+"""Headers that announce a body, which the library cannot take and leaves without an answer."""
+_HEAD = re.compile(
+    rb"GET [\x21-\x7e]+ HTTP/1\.1\r\n(" + _BODY + rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e]*\r\n)*\r\n"
+)
+_BEGUN = re.compile(rb"GET |[A-Z]{1,10}( [^\n]*)?\Z")
 _METHOD = re.compile(rb"[A-Z]{3,10} [\x21-\x7e]+ HTTP/1\.[01]\r\n")
 
 
@@ -386,7 +391,7 @@ class Connection(ServerConnection):
             return super().data_received(data)
         self._head += data
         end = self._head.find(b"\r\n\r\n")
-        if end < 0 and len(self._head) < MAX_HEAD and b"GET ".startswith(self._head[:4]):
+        if end < 0 and len(self._head) < MAX_HEAD and _BEGUN.match(self._head):
             return None  # more of it is to come; if none does, the opening times out
         head, self._head = bytes(self._head), None
         is_whole = end >= 0 and _HEAD.fullmatch(head[: end + 4]) is not None
