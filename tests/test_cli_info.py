@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 
 import poise
 from poise.cli.app import app, output_path, run
-from poise.core.errors import InvalidValue
+from poise.cli.info import _value
+from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
@@ -30,6 +32,9 @@ EVERY = [
     for p in sorted((MOTIONS / folder).rglob("*"))
     if p.is_file() and p.suffix in (".bvh", ".asf", ".amc", ".txt", ".glb", ".gltf")
 ]
+
+
+FROG = MOTIONS.with_name("motions2") / "gltf" / "easy_enemies_Frog.glb"
 
 
 def info(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
@@ -99,6 +104,37 @@ def test_a_clip_that_is_not_there_is_one_sentence_with_the_near_name(capsys: pyt
     assert "Did you mean 'Walk'?" in told.err
     assert len(told.err.strip().splitlines()) == 1
     assert not told.out
+
+
+def test_an_unknown_name_of_many_is_answered_with_the_near_ones() -> None:
+    names = [f"Finger{k}" for k in range(40)] + ["LeftUpperLeg", "RightUpperLeg", "chest"]
+    said = known_names("chst", names, "joints", "`poise info FILE`")
+    assert said == " Did you mean 'chest'? There are 43 joints; `poise info FILE` lists them."
+    said = known_names("upperleg", names, "joints", "`poise info FILE`")
+    assert "Like it" in said or "Did you mean" in said
+    assert {"LeftUpperLeg", "RightUpperLeg"} <= set(re.findall(r"\w+", said))
+    assert len(said) < 200
+    assert known_names("x", ["a", "b"], "joints", "") == " Joints: a, b."
+
+
+@needs_motions
+def test_a_file_of_clips_says_once_how_many_and_what_is_odd(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(FROG)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("Frog_Jump") == 1
+    assert "The file holds 4 clips. Choose one with --clip" in said
+    assert "weighs 1,069 kg, by its size (1.7 m tall) and shape" in " ".join(said.split())
+
+
+def test_joints_that_hang_elsewhere_are_words_and_no_dictionary() -> None:
+    assert _value("hangs_on", {"IKLeg": "LowerLeg", "IKArm": "Hand"}) == "IKLeg on LowerLeg, IKArm on Hand"
+
+
+def test_an_end_beyond_the_clip_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["convert", str(sample_path("walk")), str(tmp_path / "a.npz"), "--end", "60"]) == 0
+    assert "--end 60 is past the end of the clip, 6.6 s" in capsys.readouterr().err
+    assert run(["convert", str(sample_path("walk")), str(tmp_path / "b.npz"), "--end", "6.6"]) == 0
+    assert "past the end" not in capsys.readouterr().err
 
 
 def test_heights_are_those_of_the_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

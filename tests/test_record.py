@@ -10,12 +10,13 @@ from PIL import Image
 
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show import Camera, record
-from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, travel_heading
+from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, skin_reach, travel_heading
 from poise.show.film import still_times
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
 from poise.show.pack import needed
 from poise.show.plain import PlainPainter
-from poise.show.scene import GHOST, Arrow, Scene, Style
+from poise.show.recording import _strip_note as strip_note
+from poise.show.scene import GHOST, Arrow, Scene, Skin, Skinned, Style
 from poise.terrain import Terrain
 from tests.record_figures import scaled_figure, sliding_track, stick_figure
 
@@ -220,6 +221,36 @@ def test_a_strip_of_a_long_scene_shows_what_a_push_does() -> None:
     seen = still_times(replace(scene, arrows=(push,)), None)
     assert 19.5 < seen[0] < 20.0
     assert 21.0 < seen[-1] < 23.0
+
+
+def test_a_strip_says_its_title_once_and_which_part_it_shows() -> None:
+    scene = a_scene(title="walk")
+    named = replace(scene, tracks=(replace(scene.tracks[0], name="walk"),))
+    assert strip_note(named, "walk", TIMES) == ""
+    assert strip_note(named, "walk", TIMES[:31]) == "0.00 to 1.00 s of 2.00 s"
+    assert strip_note(scene, "walk", TIMES) == scene.tracks[0].name
+
+
+def test_skin_that_no_capsule_holds_is_in_the_picture() -> None:
+    """A horn 0.8 m above the head's joint, in centimeters and on its side, turned with the joint."""
+    scene = a_scene()
+    (track,) = scene.tracks
+    vertices = np.array([[0.0, 0.0, 0.0], [80.0, 0.0, 0.0], [0.0, 1.0, 0.0], [900.0, 0.0, 0.0]], dtype=np.float32)
+    bind = np.array([[0.0, 0.01, 0.0, 0.0], [0.0, 0.0, 0.01, 0.0], [0.01, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    weights = np.tile(np.array([0.2, 0.8, 0.0, 0.0], dtype=np.float32), (4, 1))
+    joints = np.tile(np.array([1, 0, 0, 0]), (4, 1))
+    horn = Skin("horn", vertices, np.array([[0, 1, 2]]), joints, weights, np.stack([bind, *[np.eye(4)] * 4]))
+    positions = np.zeros((len(TIMES), 5, 3)) + np.array([0.0, 0.0, 1.6])
+    turns = np.zeros((len(TIMES), 5, 4)) + np.array([1.0, 0.0, 0.0, 0.0])
+    turns[30:, 0] = np.array([np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0])  # a quarter about y
+    reach = skin_reach(Skinned((horn,), positions, turns))
+    assert reach[0, :, 2].max() == pytest.approx(2.4)  # the vertex that no triangle has is not drawn
+    assert reach[-1, :, 0].max() == pytest.approx(0.8)
+    horned = replace(scene, tracks=(replace(track, skinned=Skinned((horn,), positions, turns)),))
+    shot = Follow(horned, Camera()).shot(0.0, 0.5)
+    assert (np.array([0.0, 0.0, 2.4]) - shot.target) @ shot.up < 0.5 * shot.height
+    bare = Follow(scene, Camera()).shot(0.0, 0.5)
+    assert (np.array([0.0, 0.0, 2.4]) - bare.target) @ bare.up > 0.5 * bare.height
 
 
 def test_a_gif_plays_as_long_as_the_scene(tmp_path: Path) -> None:

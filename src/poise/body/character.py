@@ -17,7 +17,7 @@ from poise.body.anthropometry import PERSON_MASS
 from poise.body.fit_stages import fit_stages
 from poise.body.parts import Body, Capsule, ContactPoint, Limb, Limits
 from poise.core import rotations
-from poise.core.errors import InvalidValue, UnknownName, did_you_mean
+from poise.core.errors import LISTING, InvalidValue, UnknownName, known_names
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.core.typing import Array
@@ -145,11 +145,8 @@ class Character:
         wanted = name.strip().lower()
         if wanted in self.indices:
             return self.indices[wanted]
-        hint = did_you_mean(name, [*self.roles, *(b.name for b in self.bodies)])
-        raise UnknownName(
-            f"No body or role {name!r}.{hint} Roles: {', '.join(sorted(self.roles))}. "
-            f"Joints: {', '.join(b.name for b in self.bodies)}."
-        )
+        known = known_names(name, [*sorted(self.roles), *(b.name for b in self.bodies)], "roles and joints", LISTING)
+        raise UnknownName(f"No body or role {name!r}.{known}")
 
 
 def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "auto") -> Character:

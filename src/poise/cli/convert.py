@@ -77,8 +77,7 @@ def convert(
         frames_from_data=frames_from_data,
     )
     note_warnings(motion)
-    if start is not None or end is not None:
-        motion = motion.cut(start or 0.0, motion.duration if end is None else end)
+    motion = options.part_of(motion, start, end)
     if fps is not None:
         motion = poise.io.resampled_to(motion, fps)
     poise.io.save(motion, target, unit=unit, up=up)

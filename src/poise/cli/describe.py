@@ -31,6 +31,21 @@ OFF_GROUND = 0.12
 PLAUSIBLE_LEG = (0.15, 2.0)
 """Legs outside this range [m] throw doubt on the unit: those of most creatures lie within."""
 
+PEOPLE = (20.0, 200.0)
+"""Usual masses of people [kg]; others are mentioned."""
+
+
+def mass_doubt(mass: float, tall: float | None) -> str:
+    """The sentence for a mass [kg] that nobody gave and that may surprise; `tall` is what all commands tell [m]."""
+    if PEOPLE[0] <= mass <= PEOPLE[1]:
+        return ""
+    size = f"size ({tall:.3g} m tall) and shape" if tall else "size and shape"
+    kilograms = f"{mass:,.0f}" if mass >= 100.0 else f"{mass:.3g}"
+    return (
+        f"The figure weighs {kilograms} kg, by its {size}. Pushes meet that mass; --mass KG gives another, "
+        "--height another size."
+    )
+
 
 def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
     """Everything `poise info` says of a file, in the fields of poise.info/1; evidence as `Evidence`.
@@ -104,6 +119,7 @@ def _empty(path: Path) -> dict[str, Any]:
         "up": None,
         "height_m": None,
         "limbs": {},
+        "roles": {},
         "mass_kg": None,
         "dof": None,
         "clips": [],
@@ -141,6 +157,8 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         character = _character(skeleton, warnings)
         if character is not None:
             found |= _of_character(character, None)
+            if not warnings and (doubt := mass_doubt(character.mass, found["height_m"])):
+                warnings.append(doubt)
     for key, value in (facts or {}).items():
         if key == "evidence":
             found["evidence"] = found["evidence"] | value
@@ -169,6 +187,7 @@ def _of_character(character: Character, motion: Motion | None) -> dict[str, Any]
     }
     return {
         "limbs": limbs,
+        "roles": {role: character.bodies[i].name for role, i in sorted(character.roles.items())},
         "mass_kg": character.mass,
         "dof": character.nv,
         "height_m": height_of(motion or character.skeleton),
@@ -194,7 +213,11 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
     leg = character.leg_length
-    if any("--unit" in w or "--height" in w for w in warnings) or not any(c.kind == "leg" for c in character.limbs):
+    if any("--unit" in w or "--height" in w for w in warnings):
+        return
+    if doubt := mass_doubt(character.mass, height_of(motion)):
+        warnings.append(doubt)
+    if not any(c.kind == "leg" for c in character.limbs):
         return
     if not PLAUSIBLE_LEG[0] <= leg <= PLAUSIBLE_LEG[1] and motion.source is not None:
         warnings.append(

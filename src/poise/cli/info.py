@@ -157,6 +157,8 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, float):
         unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "implied_fps": " Hz"}.get(name, "")
         return f"{value:.5g}{unit}"
+    if isinstance(value, dict):
+        return ", ".join(f"{joint} on {other}" for joint, other in value.items())
     if isinstance(value, list):
         return (f"{len(value)}: " if len(value) > 4 else "") + ", ".join(map(str, value))
     return str(value)

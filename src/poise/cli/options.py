@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from poise.cli.app import note
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -253,4 +254,6 @@ def part_of(motion: Motion, start: float | None, end: float | None) -> Motion:
             raise InvalidValue(f"{name} is {number}; give a finite number.")
     if start is None and end is None:
         return motion
+    if end is not None and end > motion.duration + motion.dt:
+        note(f"warning: --end {end:g} is past the end of the clip, {motion.duration:.4g} s; all of it is used.")
     return motion.cut(start or 0.0, motion.duration if end is None else end)

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from poise.filter.setup import Options
     from poise.terrain import Terrain
 
-PEOPLE = (20.0, 200.0)
-"""Usual masses of people [kg]; others are mentioned."""
-
 RECOVERY = 3.0
 """What `--loop` leaves after the last push [s]."""
 
@@ -285,7 +282,11 @@ def simulate(
         for name, path in files.items():
             poise.io.save(arguments["world"].motion(name), path)
     if character is None and mass is None:
-        tell_mass(result.character.mass)
+        from poise.cli.describe import mass_doubt
+        from poise.intake.anatomy import height_of
+
+        if doubt := mass_doubt(result.character.mass, height_of(motion)):
+            note(f"warning: {doubt}")
     if json:
         print_json(result.report.data)
     else:
@@ -486,13 +487,3 @@ def tell_useless(options: Options, *, seed: int | None, terrain: str, headless: 
 def _tell(names: list[str], why: str) -> None:
     if names:
         note(f"warning: {', '.join(names)} {'changes' if len(names) == 1 else 'change'} nothing: {why}.")
-
-
-def tell_mass(mass: float) -> None:
-    """Say a mass [kg] that nobody gave and that may surprise."""
-    if not PEOPLE[0] <= mass <= PEOPLE[1]:
-        height = 1.7 * (mass / 70.0) ** (1.0 / 3.0)
-        note(
-            f"warning: the figure has {mass:.3g} kg, by its size: stretched out it is {height:.3g} m. Pushes meet "
-            "that mass; --mass KG gives another, --unit another size."
-        )

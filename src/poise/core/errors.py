@@ -69,6 +69,39 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
+MOST_LISTED = 12
+"""Names that one message lists; of more, those near the one that was meant."""
+
+
+LISTING = "`poise info FILE --json`"
+"""What lists all joints, roles and clips of a file."""
+
+
+def known_names(wanted: str, known: Iterable[str], what: str, listing: str) -> str:
+    """The end of a message on an unknown name: the one that was meant, and all there are or,
+    of many, those like it and what lists all.
+
+    Args:
+        wanted: The name that was not found.
+        known: The names that are.
+        what: What they are, such as "joints".
+        listing: The command that lists all, such as "`poise info FILE --json`".
+    """
+    names = list(dict.fromkeys(known))
+    meant = did_you_mean(wanted, names)
+    if len(names) <= MOST_LISTED:
+        return f"{meant} {what.capitalize()}: {', '.join(names) or 'none'}."
+    by_lower = {name.lower(): name for name in names}
+    plain = wanted.strip().lower()
+    near = [n for n in by_lower if plain and plain in n]
+    near += [n for n in difflib.get_close_matches(plain, by_lower, n=MOST_LISTED, cutoff=0.5) if n not in near]
+    others = [by_lower[n] for n in near if repr(by_lower[n]) not in meant][: MOST_LISTED // 2]
+    like = f" Like it: {', '.join(others)}." if others else ""
+    if not meant and not others:
+        like = f" Some of them: {', '.join(names[: MOST_LISTED // 2])}."
+    return f"{meant}{like} There are {len(names)} {what}; {listing} lists them."
+
+
 class InvalidValue(PoiseError, ValueError):
     """A value that cannot be used: wrong shape, sign, unit or range.
 

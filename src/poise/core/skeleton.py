@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import LISTING, InvalidValue, UnknownName, known_names
 from poise.core.typing import Array
 from poise.native import compiled
 
@@ -133,7 +133,7 @@ class Skeleton:
             return self.names.index(name)
         found = [j for j, n in enumerate(self.names) if n.lower() == name.lower()]
         if len(found) != 1:
-            raise UnknownName(f"No joint {name!r} in this skeleton. Joints: {', '.join(self.names)}.")
+            raise UnknownName(f"No joint {name!r} in this skeleton.{known_names(name, self.names, 'joints', LISTING)}")
         return found[0]
 
     def scaled(self, size: float) -> Skeleton:

@@ -109,7 +109,6 @@ def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
         return None
     skeleton = figure_skeleton(file, tree, options)
     own = moving_clips(file, frozenset(tree.nodes))
-    listed = ", ".join(f"{i} {names[i]!r}" for i in own)
     clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in own]
     names = tuple(names[i] for i in own)
     return {
@@ -126,7 +125,7 @@ def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
         "height_m": height_of(skeleton),
         "clips": list(names),
         "reason": (
-            f"The file holds {len(names)} clips: {listed}. Choose one with --clip."
+            f"The file holds {len(names)} clips. Choose one with --clip; the end of its name is enough."
             if names
             else "It holds no animation."
         ),

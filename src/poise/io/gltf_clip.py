@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import did_you_mean
+from poise.core.errors import MOST_LISTED, known_names
 from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
 
@@ -103,13 +103,13 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         raise document.fault(
             "It holds no animation.", "`poise character` uses its skeleton; a motion needs a file with a clip."
         )
-    listed = ", ".join(f"{i} {n!r}" for i, n in enumerate(names[:40]))
     if wanted is None:
         own = moving_clips(document, nodes)
         if len(own) == 1:
             return own[0]
-        offered = ", ".join(f"{i} {names[i]!r}" for i in own[:40])
-        raise document.fault(f"It holds {len(own)} clips: {offered}.", "Choose one with --clip NAME or --clip INDEX.")
+        offered = ": " + ", ".join(f"{i} {names[i]!r}" for i in own)
+        listed = offered if len(own) <= MOST_LISTED else "; `poise info FILE` lists them"
+        raise document.fault(f"It holds {len(own)} clips{listed}.", "Choose one with --clip NAME or --clip INDEX.")
     same = [i for i, n in enumerate(names) if n == wanted]
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
@@ -127,10 +127,17 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         return same[0]
     if not same and str(wanted).isdigit() and int(wanted) < len(names):
         return int(wanted)
-    several = f"Several of its clips are named {wanted!r} or end so"
-    problem = several if same else f"Clip {wanted!r} is not one of its clips"
-    meant = "" if same else did_you_mean(str(wanted), [re.split(r"[|/:.]", n)[-1] for n in names])
-    raise document.fault(f"{problem}: {listed}.{meant}", "Choose one with --clip INDEX.")
+    if same:
+        listed = ", ".join(f"{i} {names[i]!r}" for i in same)
+        raise document.fault(
+            f"Several of its clips are named {wanted!r} or end so: {listed}.", "Choose one with --clip INDEX."
+        )
+    ends = [re.split(r"[|/:.]", n)[-1] for n in names]
+    listed = known_names(str(wanted), ends, "clips", "`poise info FILE`")
+    raise document.fault(
+        f"Clip {wanted!r} is not one of its clips.{listed}",
+        "Choose one with --clip NAME or --clip INDEX.",
+    )
 
 
 def read_clip(

@@ -11,7 +11,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.show.look import push_overlays
-from poise.show.scene import Scene
+from poise.show.scene import Scene, Skinned
 
 VIEWS = {
     "side": (90.0, -8.0),
@@ -27,6 +27,7 @@ FIELD_OF_VIEW = 24.0
 
 _FOLLOW = 0.45  # standard deviation of the camera's smoothing [s]
 _BELOW = 0.4  # ground deeper below the lowest place than this, in heights of the figure, is not shown
+_WAYS = np.array([w for w in np.ndindex(3, 3, 3) if w != (1, 1, 1)], dtype=np.float64) - 1.0  # to all sides
 _FEET = 0.14  # the ground under the figure stands at least this far up the picture
 
 
@@ -208,8 +209,12 @@ def _extent(scene: Scene) -> tuple[Array, Array, Array]:
         ends = [np.array([c.start for _, c in pairs]), np.array([c.end for _, c in pairs])]
         radii = np.array([c.radius for _, c in pairs])[:, None]
         points = [t.positions[:, bodies] + rotations.rotate(t.orientations[:, bodies], e) for e in ends]
-        lows.append(np.minimum(*points).__sub__(radii).min(axis=1))
-        highs.append(np.maximum(*points).__add__(radii).max(axis=1))
+        low, high = np.minimum(*points).__sub__(radii).min(axis=1), np.maximum(*points).__add__(radii).max(axis=1)
+        if t.skinned is not None:  # antlers, wings, hats: skin that no capsule holds
+            skin = skin_reach(t.skinned)
+            low, high = np.minimum(low, skin.min(axis=1)), np.maximum(high, skin.max(axis=1))
+        lows.append(low)
+        highs.append(high)
         mass = np.array([b.mass for b in t.character.bodies])
         centers.append(np.einsum("tbk,b->tk", t.positions, mass / mass.sum()))
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
@@ -218,6 +223,25 @@ def _extent(scene: Scene) -> tuple[Array, Array, Array]:
         ends = np.where(np.isfinite(pushes.points), pushes.points + back, low[:, None])
         low, high = np.minimum(low, ends.min(axis=1)), np.maximum(high, ends.max(axis=1))
     return low, high, np.mean(centers, axis=0)
+
+
+def skin_reach(skinned: Skinned) -> Array:
+    """Outermost points of a figure's skin over time [m], shape (T, N, 3).
+
+    Of the vertices that hang most on a joint those that reach farthest in each of `_WAYS` in its frame go with it.
+    """
+    reach = [np.zeros((len(skinned.positions), 0, 3))]
+    for skin in skinned.skins:
+        main = np.take_along_axis(skin.joints, skin.weights.argmax(axis=1)[:, None], axis=1)[:, 0]
+        drawn = np.unique(skin.indices)
+        for joint in np.unique(main[drawn]):
+            own = skin.vertices[drawn[main[drawn] == joint]].astype(np.float64)
+            bind = skin.inverse_binds[joint]
+            own = own @ bind[:3, :3].T + bind[:3, 3]
+            outer = own[np.unique((own @ _WAYS.T).argmax(axis=0))]
+            turned = rotations.rotate(skinned.orientations[:, None, joint], outer[None])
+            reach.append(skinned.positions[:, None, joint] + turned)
+    return np.concatenate(reach, axis=1)
 
 
 def _corners(low: Array, high: Array, center: Array) -> Array:

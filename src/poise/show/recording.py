@@ -164,7 +164,7 @@ def record(
                 ]
                 rows += [stills[n : n + per_row] for n in range(0, len(stills), per_row)]
             title = scenes[0].title if len(scenes) == 1 else ""
-            compose(rows, title=title, note=_legend(scenes[0])).save(beside, format="PNG")
+            compose(rows, title=title, note=_strip_note(scenes[0], title, moments)).save(beside, format="PNG")
     return Recording(path, name, note, count, clock.perf_counter() - began)
 
 
@@ -240,6 +240,15 @@ def _page_painters(panels: list[_Panel], size: tuple[int, int], held: ExitStack)
         if id(p.scene) not in by_scene:
             by_scene[id(p.scene)] = held.enter_context(browser.PagePainter(p.scene, *size))
     return [by_scene[id(p.scene)] for p in panels]
+
+
+def _strip_note(scene: Scene, title: str, moments: Array) -> str:
+    """What a strip says beside its title: whom it shows, and which part where there is more."""
+    first, last = float(scene.times[0]), float(scene.times[-1])
+    words = [_legend(scene)] if _legend(scene) != title else []
+    if moments[0] > first + 0.05 or moments[-1] < last - 0.05:
+        words.append(f"{moments[0]:.2f} to {moments[-1]:.2f} s of {last:.2f} s")
+    return ", ".join(words)
 
 
 def _legend(scene: Scene) -> str:
