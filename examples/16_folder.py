@@ -3,15 +3,17 @@
 `each` runs a function of yours over many clips, in processes of this machine or in any executor of Python's
 `concurrent.futures`, such as Dask's `distributed.Client("scheduler:8786").get_executor()`. Here every clip is shoved,
 and one line for each says how far it was moved. A clip that fails is an error beside its name and stops no other.
-Give a Dask scheduler's address to use it: `--dask HOST:PORT`.
+Give a Dask scheduler's address to use it, `--dask HOST:PORT`, or a Ray cluster's, `--ray ADDRESS` (`local` starts one
+here).
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import poise
 from poise.core.batch import each
@@ -28,8 +30,24 @@ def shoved(path: Path) -> float:
     return result.report["events"][0]["com_excursion_max_m"]
 
 
+class RayExecutor(Executor):
+    """Ray as an executor: its promises are futures already."""
+
+    def __init__(self, address: str) -> None:
+        import ray  # pyright: ignore[reportMissingImports]  # not needed by Poise itself
+
+        self._ray = ray
+        ray.init(address)
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run a function on the cluster."""
+        return self._ray.remote(max_retries=0)(fn).remote(*args, **kwargs).future()
+
+
 def executor() -> Executor:
     """The cluster's that was named, or two processes here."""
+    if "--ray" in sys.argv:
+        return RayExecutor(sys.argv[sys.argv.index("--ray") + 1])
     if "--dask" in sys.argv:
         from distributed import Client  # pyright: ignore[reportMissingImports]  # not needed by Poise itself
 
@@ -45,7 +63,7 @@ def main() -> None:
     (OUT / "broken.bvh").write_text("This is no motion.\n")
     found = {}
     with executor() as workers:
-        paths = [OUT / f"{name}.bvh" for name in ("walk", "quadruped", "broken")]
+        paths = [OUT.resolve() / f"{name}.bvh" for name in ("walk", "quadruped", "broken")]
         for path, moved in each(shoved, paths, executor=workers):
             found[path.stem] = moved
             print(f"{path.name}: {moved}" if isinstance(moved, Exception) else f"{path.name}: {100 * moved:.0f} cm")

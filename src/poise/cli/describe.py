@@ -157,7 +157,7 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         character = _character(skeleton, warnings)
         if character is not None:
             found |= _of_character(character, None)
-            if not warnings and (doubt := mass_doubt(character.mass, found["height_m"])):
+            if not warnings and (doubt := mass_doubt(character.mass, height_of(skeleton))):
                 warnings.append(doubt)
     for key, value in (facts or {}).items():
         if key == "evidence":
