@@ -58,7 +58,6 @@ LOOKED_AT = {
     "Med_MovementBasic.glb#Jump_Full_Long": "hangs in the air, the tips of its feet 6 cm up, for a second",
     "boxman.glb#enter_airplane_left": "both feet are 5 cm in the floor as it sits down",
     "boxman.glb#enter_airplane_right": "both feet are 5 cm in the floor as it sits down",
-    "cyberpunk_Enemy_2Legs.glb#Run": "the eye turns by 180° for one frame",
 }
 """Clips that fail, and what a person saw in their pictures or numbers that is wrong there."""
 GOOD = {"Med_MovementBasic.glb#Jump_Full_Short": "a hop that sways by 3 cm; nobody would mind"}

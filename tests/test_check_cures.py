@@ -17,10 +17,12 @@ from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding
 from poise.check.profile import Limit, load_profile
 from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.edit import ballistic, ground, spin
+from poise.edit import ballistic, ground, repair, spin
 from poise.edit.mend import Cures
 from tests.clips import MOTIONS, needs_motions
+from tests.planted import hang
 
 REALISTIC = load_profile("realistic")
 
@@ -81,6 +83,10 @@ def test_cures_of_gravity_are_the_closed_forms() -> None:
     assert [c.cost for c in cures] == sorted(c.cost for c in cures)
     assert any("lengthen the flight 21→" in c.text for c in cures)
     assert any("call gravity 2.8" in c.text for c in cures)
+    # 2.5 s in the air at a third of gravity: 2.5 m of path, which nobody leaps to, are made 8 m
+    assert [c.text.split()[0] for c in gravity_cures(0, 150, 1 / 60, 0.33, limit, 0.82)] == ["shorten", "call"]
+    assert [c.text.split()[0] for c in gravity_cures(0, 40, 1 / 60, 0.33, limit, 0.82)] == ["raise", "shorten", "call"]
+    assert gravity_cures(0, 150, 1 / 60, 0.0, limit, 0.82) == ()
     # 1 frame too short to be cured by whole frames: not offered
     assert retimed_intervals(2, 5.0, Limit(0.98, 1.02)) is None
 
@@ -106,6 +112,19 @@ def test_a_flight_that_falls_too_fast_is_cured_by_its_frames_and_by_its_apex(jum
     bump = np.where((span > 0) & (span < 1), 4.0 * down * span * (1.0 - span), 0.0)
     lower = moved(fast, -bump[:, None] * np.array([0.0, 0.0, 1.0]))
     assert not findings(lower, "gravity")
+
+
+@needs_motions
+def test_a_flight_that_nobody_could_make_is_a_contact_that_was_not_found(jump: Motion) -> None:
+    flight = max(analyze(jump).flights, key=lambda f: f.duration)
+    first, last = flight.first, flight.last
+    t = np.clip((np.arange(jump.frame_count) - first) / (last - first), 0.0, 1.0)[:, None]
+    high = moved(jump, 2.0 * 4.0 * t * (1.0 - t) * np.array([0.0, 0.0, 1.0]))
+    slow = replace(high, times=high.times + 2.0 * t[:, 0])
+    (found,) = [f for f in findings(slow) if f.name in ("contacts", "gravity")]
+    assert found.name == "contacts"
+    assert "nobody leaps 2" in found.sentence
+    assert not found.cures
 
 
 @needs_motions
@@ -365,6 +384,22 @@ def test_a_flip_is_found_and_turned_back() -> None:
 
 
 @needs_motions
+def test_a_round_eye_that_turns_onto_itself_is_not_seen() -> None:
+    motion = poise.load(MOTIONS.with_name("motions2") / "gltf" / "cyberpunk_Enemy_2Legs.glb", clip="Run")
+    eye = motion.skeleton.names.index("Eye")
+
+    def fails(degrees: float) -> bool:
+        turned = motion.rotations.copy()
+        turn = rotations.from_rotation_vector(np.radians([degrees, 0.0, 0.0]))
+        turned[8, eye] = rotations.multiply(turned[7, eye], turn)
+        return any(f.fails for f in findings(replace(motion, rotations=turned), "glitch"))
+
+    assert not fails(180.0)
+    assert fails(130.0)
+    assert not [f for f in findings(motion) if f.fails]
+
+
+@needs_motions
 def test_a_rest_pose_in_front_is_cut_off_where_it_is_said() -> None:
     path = MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh"
     motion = poise.load(path)
@@ -441,6 +476,18 @@ def test_every_command_that_is_offered_cures_what_it_is_offered_for(jump: Motion
     assert {"spin", "ballistic"} <= set(tried)
 
 
+@needs_motions
+def test_a_flight_that_hangs_gets_frames_and_no_repair_that_is_refused() -> None:
+    slow = hang("high jump", np.random.default_rng(1)).motion
+    (found,) = findings(slow, "gravity")
+    (command,) = re.findall(r"poise edit (\w+) --flight (\d+):(\d+)", str(found.cures))
+    assert command[0] == "ballistic"
+    assert "which needs flights that fall as they should" in str(found.tried)
+    assert not findings(ballistic(slow, flights=[(int(command[1]), int(command[2]))]).motion)
+    with pytest.raises(InvalidValue, match="a repair would hide that"):
+        repair(slow)
+
+
 @dataclass(frozen=True)
 class Repairs(Cures):
     """Cures whose repair ends as given."""
@@ -452,7 +499,7 @@ class Repairs(Cures):
 
 
 def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_whether_they_fail_or_not() -> None:
-    clip = analyze(poise.load(poise.sample_path("hover_hop")))
+    clip = analyze(ballistic(poise.load(poise.sample_path("hover_hop"))).motion)
 
     def judged(trials: Repairs | None) -> dict[str, Finding]:
         return {f.name: f for f in judge(clip, measures(clip), implied_scale(clip), REALISTIC, trials=trials)}

@@ -10,7 +10,7 @@ import pytest
 import poise
 from poise.check.clip import findings_of
 from poise.core.motion import Motion
-from poise.edit import Budget, ballistic, clean, ground, mend
+from poise.edit import Budget, ballistic, clean, ground, mend, spin
 from poise.edit.report import new_findings
 from tests.clips import needs_motions
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
@@ -74,6 +74,19 @@ def test_a_budget_is_kept_and_less_is_done_for_it() -> None:
     assert none is planted
     assert not report["steps"][0]["done"]
     assert "budget" in report["steps"][0]["why_not"]
+
+
+def test_what_was_tried_in_vain_is_not_tried_again_on_the_same_motion() -> None:
+    motion = FAULTS["flip 120°"][0]("sample", np.random.default_rng([5, 1])).motion
+    notes = mend(motion).report["notes"]
+    assert sum(note.startswith("ground for skate") for note in notes) == 1
+
+
+@needs_motions
+def test_a_swing_that_turns_limbs_far_more_than_the_body_says_so() -> None:
+    motion = FAULTS["air turn 10°"][0]("leaps", np.random.default_rng([5, 1])).motion
+    notes = spin(motion, by="pose").report["notes"]
+    assert any("--by root turns the figure as a whole" in note for note in notes)
 
 
 def test_only_what_is_named_is_mended() -> None:

@@ -19,7 +19,7 @@ from poise.body.character import Character
 from poise.check.clip import REPAIRED, findings_of
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
-from poise.edit import Budget, Scope, load_touches, mend, repair
+from poise.edit import Budget, Scope, ballistic, load_touches, mend, repair
 from poise.edit.mend import Cures
 from poise.edit.touches import flags_of
 from poise.spacetime.balance import cost, improve, look, problem_of
@@ -279,9 +279,9 @@ def test_captured_jumps_become_physical_within_small_changes(name: str, fps: flo
 
 
 def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
-    hop = poise.load(poise.sample_path("hover_hop"))
+    hop = ballistic(poise.load(poise.sample_path("hover_hop"))).motion
     wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
-    assert {"gravity", "spin"} <= {f.name for f in wanted}
+    assert {"balance", "spin"} <= {f.name for f in wanted}
     assert all("poise edit repair (not tried" in f.cures[-1].text for f in wanted)
     clip = analyze(poise.load(poise.sample_path("walk")).cut(0.0, 2.0))
     before, after, turn, shift = Cures().repaired(clip) or (0.0, 0.0, 0.0, 0.0)

@@ -18,6 +18,8 @@ from poise.core.errors import PoiseError
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 
+FALLS = 0.05
+"""A body falls if it does so with this part of gravity at least [1]."""
 SEEN_SPEED = 0.15
 """A horizontal speed nearer to even than this is no fault, for a leg of 0.82 m [m/s]."""
 
@@ -73,6 +75,9 @@ def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True)
         return "the body does not take off and come down"
     if falls_right:
         return ""  # what carries a body slows its fall
+    rise = flight.gravity_g * bend_of(flight)
+    if not can_leap(rise, clip.character.leg_length):
+        return f"nobody leaps {length_words(rise)} high"
     size = clip.character.leg_scale
     span = slice(first, last + 1)
     lowest = np.argmin(clip.touch.gaps[span], axis=1)
@@ -87,6 +92,29 @@ def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True)
             point = clip.touch.names[int(lowest[(a + b) // 2])]
             return f"{point} stands still in frames {first + a}–{first + b}"
     return ""
+
+
+def wrong_gravity(clip: Analysis) -> float | None:
+    """What the flights fall with in the median, over gravity [1], where it is so far off that no repair should hide it.
+
+    Then the frame rate, the size or the timing is wrong. None where it may be right, or nothing flies.
+    """
+    flights = [f for f in clip.flights if not why_no_flight(clip, f, needs_ends=False)]
+    if not flights or clip.gravity <= 0.0:
+        return None
+    falls = np.array([f.gravity for f in flights])
+    trust = 1.0 / np.maximum([f.gravity_error for f in flights], 1e-6) ** 2
+    order = np.argsort(falls)
+    middle = int(np.searchsorted(np.cumsum(trust[order]), 0.5 * trust.sum()))
+    share = float(falls[order][middle]) / clip.gravity  # the median: a touch that was missed spoils one flight only
+    unsure = 2.0 / math.sqrt(float(trust.sum())) / clip.gravity
+    least, most = at.PLAUSIBLE_GRAVITY
+    return None if not share > 0.0 or least - unsure <= share <= most + unsure else share
+
+
+def can_leap(height: float, leg: float) -> bool:
+    """True if a body with such legs may leap so high [m]; of figures that are no person's size nobody knows."""
+    return height <= at.HIGHEST_LEAP * leg or not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]
 
 
 def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iterator[Finding]:
@@ -188,13 +216,15 @@ def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) ->
     if limit.allows(flight.gravity_g) or abs(flight.gravity_g - nearest) <= slack:
         return
     heavy = flight.gravity_g > limit.most
+    cures = [*gravity_cures(flight.first, flight.last, clip.motion.dt, flight.gravity_g, limit, leg)]
+    if flight.gravity_g > FALLS:
+        cures.append(_ballistic("give the flight the frames it needs", flight, 0.5 * abs(math.log(flight.gravity_g))))
     seconds = f"{flight.last - flight.first + 1} frames ({flight.duration:.2f} s)"
     yield Finding(
         "gravity", flight.gravity_g, limit.passed(flight.gravity_g), ((flight.first, flight.last),),
         f"{where.capitalize()} of {seconds} falls at {flight.gravity_g:.2f} g: "
         + ("it comes down too fast for its height" if heavy else "it hangs too long for its height"),
-        gravity_cures(flight.first, flight.last, clip.motion.dt, flight.gravity_g, limit, leg),
-        where, limit.fails,
+        ranked(cures), where, limit.fails,
     )  # fmt: skip
 
 
@@ -409,6 +439,8 @@ def apex_change(intervals: int, dt: float, gravity: float, limit: Limit) -> floa
 def gravity_cures(first: int, last: int, dt: float, gravity: float, limit: Limit, leg: float) -> tuple[Cure, ...]:
     """Cures of a flight that falls with the wrong gravity, smallest change first.
 
+    An apex that nobody leaps to is none.
+
     Args:
         first: Its first frame.
         last: Its last frame.
@@ -418,8 +450,12 @@ def gravity_cures(first: int, last: int, dt: float, gravity: float, limit: Limit
         leg: Leg length, which the change of an apex is held against [m].
     """
     intervals = last - first
-    if gravity <= 0.05 or intervals < 2:
-        bend = apex_change(intervals, dt, gravity, limit)
+    bend = apex_change(intervals, dt, gravity, limit)
+    apex = aimed_gravity(gravity, limit) * GRAVITY * (intervals * dt) ** 2 / 8.0
+    is_leap = bend < 0.0 or can_leap(apex, leg)
+    if gravity <= FALLS or intervals < 2:
+        if not is_leap:
+            return ()
         up = (
             f"give the flight an arc: raise the hips {length_words(bend)} in the middle of frames {first}–{last}, "
             "following a parabola"
@@ -436,14 +472,14 @@ def gravity_cures(first: int, last: int, dt: float, gravity: float, limit: Limit
                 abs(math.log(count / intervals)),
             )
         )
-    bend = apex_change(intervals, dt, gravity, limit)
-    verb = "raise" if bend > 0.0 else "lower"
-    cures.append(
-        Cure(
-            f"{verb} the apex {length_words(abs(bend))} (it then falls at {aimed_gravity(gravity, limit):.2f} g)",
-            abs(bend) / leg,
+    if is_leap:
+        verb = "raise" if bend > 0.0 else "lower"
+        cures.append(
+            Cure(
+                f"{verb} the apex {length_words(abs(bend))} (it then falls at {aimed_gravity(gravity, limit):.2f} g)",
+                abs(bend) / leg,
+            )
         )
-    )
     cures.append(
         Cure(
             f"call gravity {gravity:.2g} in this shot, or the character {1.0 / gravity:.2g} × as tall as it is built",

@@ -16,7 +16,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.phases.glitches import Glitch
-from poise.phases.points import body_points
+from poise.phases.points import body_points, leg_length
 
 Key = tuple[str, int]
 """Kind and joint."""
@@ -77,9 +77,11 @@ def _moves(clip: Analysis, glitch: Glitch) -> bool:
 def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     """False for what may be meant: fast pose changes at the rates of drawn animation, holds, bones that carry nothing.
 
-    A bone that carries nothing, a target of a control rig, is not seen.
+    A bone that carries nothing, a target of a control rig, is not seen; nor is a round eye that turns about its axis.
     """
     motion = clip.motion
+    if glitch.kind in ("flip", "spike") and not _moves(clip, glitch) and not _shows(motion, glitch):
+        return False
     keyed = motion.fps < at.KEYED_FPS
     is_human = at.HUMAN_LEGS[0] <= clip.character.leg_length <= at.HUMAN_LEGS[1]
     if keyed and not is_human and (isinstance(glitch, SmallGlitch) or _moves(clip, glitch)):
@@ -93,6 +95,30 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     if glitch.kind == "frozen":
         return not keyed
     return glitch.kind != "jump" or glitch.joint in clip.character.carrying_joints
+
+
+def _shows(motion: Motion, glitch: Glitch) -> bool:
+    """False where the turn of a last joint takes the rigid part of a model that it alone moves onto itself."""
+    document = motion.source.document if motion.source is not None else None
+    meshes = getattr(document, "meshes", ())
+    if not meshes or glitch.joint in motion.skeleton.parents:
+        return True
+    parts = []
+    for mesh in meshes:
+        share = np.where(mesh.joints == glitch.joint, mesh.weights, 0.0).sum(axis=1)
+        if (is_its := share > 0.0).any():
+            if share[is_its].min() < at.MOVES_ALONE:
+                return True
+            bind = mesh.inverse_binds[glitch.joint]
+            parts.append(mesh.positions[is_its] @ bind[:3, :3].T + bind[:3, 3])
+    if not parts:
+        return True
+    scales = document.joint_scales  # pyright: ignore[reportOptionalMemberAccess]  # what has meshes has scales
+    part = np.concatenate(parts) * scales[glitch.joint]
+    before, after = motion.rotations[[max(glitch.frame - 1, 0), glitch.frame + (glitch.kind == "flip")], glitch.joint]
+    turned = rotations.rotate(rotations.multiply(rotations.conjugate(before), after), part)
+    apart = np.linalg.norm(turned[:, None] - part[None, : at.MOST_VERTICES], axis=2).min(axis=1)
+    return len(part) > at.MOST_VERTICES or float(apart.max()) > at.SEEN_TURN * leg_length(motion.skeleton)
 
 
 def _is_burst(clip: Analysis, glitch: Glitch) -> bool:

@@ -16,7 +16,7 @@ from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.measures import ImpliedScale, Measures, implied_scale, measures
 from poise.body import load_character
 from poise.body.character import Character, fit
-from poise.check.air import flight_findings
+from poise.check.air import flight_findings, wrong_gravity
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
 from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
@@ -193,6 +193,9 @@ def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) ->
     chosen = [f.name in FORCES or (f.fails and f.name in REPAIRED) for f in found]
     if not any(chosen):
         return found
+    if wrong_gravity(clip) is not None:
+        vain = "repairing the whole clip (poise edit repair), which needs flights that fall as they should"
+        return [replace(f, tried=(*f.tried, vain)) if c else f for f, c in zip(found, chosen)]
     text, tried = "repair the whole clip within 6° and 6 cm: poise edit repair", None
     if trials is None:
         text += " (not tried; --try-cures tries it)"

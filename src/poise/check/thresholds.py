@@ -31,6 +31,10 @@ TAKES_OFF = 0.1
 STANDS_STILL, STANDS_BESIDE, STANDS_SECONDS, STANDS_FRAMES = 0.6, 0.5, 0.08, 3
 """The lowest point of a body in the air that is slower than this [m/s] and than this share of the center of mass, for
 so long [s] and so many frames, carries the body: a hand in a cartwheel, on a skeleton that is too short."""
+PLAUSIBLE_GRAVITY = (0.72, 1.35)
+"""Flights that fall with less or more than this share of gravity speak of a wrong frame rate or size [1]."""
+HIGHEST_LEAP = 1.5
+"""Nobody leaps higher than this, in legs: the best high jumpers raise their center of mass by about 1.2 [1]."""
 LANDS_TURNED = 3.0
 """A cure says so where the body lands turned by more than this [deg]."""
 RATE_SURE = 0.7
@@ -121,6 +125,9 @@ STANDS_OUT = 4.0
 """It stands out from what the path does around it by this factor [1]."""
 SPIKE = 0.035
 """A place of the body that is thrown out and back by this in one frame spikes [m]."""
+MOVES_ALONE, MOST_VERTICES, SEEN_TURN = 0.99, 2000, 0.01
+"""Weight with which a joint moves a rigid part alone [1], and the most vertices of one that is looked at. A turn that
+leaves every vertex as near as this, in legs, to another's old place is not seen [1]."""
 KEYED_FPS, KEYED_FLIP = 48.0, 50.0
 """Below this rate [1/s] a turn slower than this [rad/s] is a fast pose change, not a flip."""
 SMALL_FPS = 28.0

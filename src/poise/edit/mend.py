@@ -173,15 +173,18 @@ def mend(
     now, left = motion, before
     steps: list[dict[str, Any]] = []
     spent = {"joint": 0.0, "root": 0.0, "root_turn": 0.0}
+    vain: list[Mender] = []  # since the last change
     for mender in MENDERS:
         wanted = tuple(f for f in left if f.name in mender.findings and (not only or f.name in only))
-        if not wanted:
+        if not wanted or mender in vain:
             continue
         job = Job(now, character, wanted, scope, _what_is_left(budget, spent), floor)
         made, after, amount, why = _tried(mender, job, left)
         steps.append(_step(mender, wanted, made, after, amount, why))
         if made is None:
+            vain.append(mender)
             continue
+        vain.clear()
         now, left = made.motion, after
         for name, value in _seen(made).items():
             spent[name] += value

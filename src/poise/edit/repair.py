@@ -12,7 +12,7 @@ import numpy as np
 from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
 from poise.body.posing import root_mover
-from poise.check.air import why_no_flight
+from poise.check.air import wrong_gravity
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
@@ -36,8 +36,6 @@ TIGHTER = 8
 """Times that offsets beyond the budget are made dearer, at most."""
 DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
-PLAUSIBLE_GRAVITY = (0.72, 1.35)
-"""Flights that fall with less or more than this share of gravity speak of a wrong frame rate or size [1]."""
 MUCH = 0.1
 """Share of the weight that is reported if it is left [1]."""
 PERSON = 70.0
@@ -363,16 +361,8 @@ def _bodies_named(body: Character, names: Sequence[str]) -> tuple[int, ...]:
 
 def _require_time(seen: Analysis) -> None:
     """Refuse a clip whose flights fall so fast or so slowly that its frame rate, unit or gravity must be wrong."""
-    flights = [f for f in seen.flights if not why_no_flight(seen, f, needs_ends=False)]
-    if not flights or seen.gravity <= 0.0:
-        return
-    falls = np.array([f.gravity for f in flights])
-    trust = 1.0 / np.maximum([f.gravity_error for f in flights], 1e-6) ** 2
-    order = np.argsort(falls)
-    middle = int(np.searchsorted(np.cumsum(trust[order]), 0.5 * trust.sum()))
-    share = float(falls[order][middle]) / seen.gravity  # the median: a touch that was missed spoils one flight only
-    unsure = 2.0 / math.sqrt(float(trust.sum())) / seen.gravity
-    if not share > 0.0 or PLAUSIBLE_GRAVITY[0] - unsure <= share <= PLAUSIBLE_GRAVITY[1] + unsure:
+    share = wrong_gravity(seen)
+    if share is None:
         return
     rate = seen.motion.fps / math.sqrt(share)
     raise InvalidValue(

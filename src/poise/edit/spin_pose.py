@@ -93,6 +93,8 @@ def spin_by_pose(
             result = swung
             if taken < MOST and turn > 0.0:
                 notes.append(_little(flight.span, taken, turn))
+            elif turn > 2.0 * gain:
+                notes.append(_costs(flight.span, gain, turn))
         elif taken < WORTH:
             notes.append(_little(flight.span, taken, turn))
         else:
@@ -115,6 +117,14 @@ def _dear(span: Span, gain: float, turn: float) -> str:
         f"Flight {span[0]}:{span[1]}: limbs would turn by up to {turn:.0f}° to bring the body {max(gain, 0.0):.1f}° "
         "nearer to steady spin; that is not worth it, so the flight is left as it was. Turn the figure as a whole "
         "(--by root)."
+    )
+
+
+def _costs(span: Span, gain: float, turn: float) -> str:
+    """What to say where a swing turns limbs by far more than it turns the body."""
+    return (
+        f"Flight {span[0]}:{span[1]}: limbs turn by up to {turn:.0f}° to bring the body {gain:.1f}° nearer to steady "
+        "spin; --by root turns the figure as a whole by that instead."
     )
 
 
