@@ -44,6 +44,7 @@ LOOKED_AT = {
     "143_01.bvh": SIXTY,
     "143_04.bvh": SIXTY,
     "143_05.bvh": SIXTY,
+    "143_24.bvh": SIXTY,
     "143_31.bvh": SIXTY,
     "143_32.bvh": SIXTY,
     "143_40.bvh": SIXTY,

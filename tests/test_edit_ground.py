@@ -10,7 +10,9 @@ import pytest
 import poise
 from poise.analysis import analyze, implied_scale, measures
 from poise.analysis.forces import touching
+from poise.check.clip import on_ground
 from poise.check.library import measures_of
+from poise.check.report import Wanted
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded
 from poise.core.motion import Motion
@@ -22,7 +24,9 @@ from poise.edit.planting import between
 from poise.edit.report import TORN
 from poise.edit.retime import FLAT
 from poise.phases.contacts import skating_frames
+from poise.phases.floor import carrying, laid_under
 from poise.phases.points import runs
+from poise.terrain import Terrain
 from tests.clips import MOTIONS, needs_motions
 
 KNEE_SPEED = 230.0
@@ -208,6 +212,24 @@ def test_real_clips(path: str, fps: float | None) -> None:
     assert report["after"]["penetration_max_m"] < 0.012
     assert report["kept"]["knees_bend_the_right_way"]
     assert ground(replace(result, source=None)).report["changed"]["frames"] == 0
+
+
+def test_feet_come_out_of_the_slope_that_a_clip_carries() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    laid = laid_under(Terrain.parse("slope:6"), motion, analyze(motion).floor)
+    places = motion.translations.copy()
+    places[:, 0, 2] += laid.heights(places[:, 0, :2], 0.0) - laid.ground
+    upward = carrying(replace(motion, translations=places), laid)
+
+    def deepest(clip: Motion) -> float:
+        touch = on_ground(clip, Wanted()).touch
+        return -float(touch.gaps[:, touch.is_foot].min())
+
+    edited = ground(upward)
+    assert deepest(upward) > 0.015
+    assert deepest(edited.motion) < 0.005
+    assert edited.report["before"]["penetration_max_m"] > edited.report["after"]["penetration_max_m"]
+    assert edited.report["changed"]["joint_angle_max_deg"] < 30.0  # a straight knee bends by 28° to be 3 % shorter
 
 
 def test_before_and_after_are_what_a_check_measures() -> None:

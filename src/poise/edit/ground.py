@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from poise.analysis.analyze import analyze
 from poise.analysis.gait import is_on_the_spot
 from poise.analysis.measures import standing, unlikely_leg
 from poise.body.character import Character
 from poise.body.posing import root_mover
+from poise.check.clip import on_ground
+from poise.check.report import Wanted
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -23,6 +24,7 @@ from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Budget, Changes, Edited, report_of, verified
 from poise.edit.scale import sized
 from poise.edit.scope import Scope
+from poise.phases.floor import carried_ground
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain
 
@@ -119,9 +121,10 @@ def ground(
 def _fixed(motion: Motion, character: Character | None, floor: float | None) -> Ground:
     """The floor is as high as the feet mostly stand, unless it is given: only what leaves that level is wrong.
 
-    Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor.
+    Where hands, knees or a trunk carry in nearly all frames, feet say little: then it is the character's own floor. A
+    clip that carries the slope or stairs it was made for has its feet on those.
     """
-    clip = analyze(motion, character)
+    clip, carried = on_ground(motion, Wanted(floor=floor), character), carried_ground(motion)
     character, drift = clip.character, in_place_velocity(motion)
     fixed = Ground(
         character,
@@ -133,6 +136,8 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
         clip.is_glitch,
         not drift.any() and is_on_the_spot(clip),
     )
+    if carried is not None and floor is None:
+        return replace(fixed, floor=carried.ground, terrain=carried)
     if floor is None:
         floor = character.floor
         touch = fixed.touch(motion)
@@ -262,8 +267,7 @@ def _knees(motion: Motion, result: Motion, legs: tuple[Leg, ...]) -> bool:
 
 def _measures(motion: Motion, character: Character | None, floor: float | None) -> dict[str, Any]:
     """How feet stand and what is in the floor, as `poise check` measures it."""
-    clip = analyze(motion, character, floor=floor)
-    seen = standing(clip)
+    seen = standing(clip := on_ground(motion, Wanted(floor=floor), character))
     on_feet = clip.touch.flags[:, clip.touch.is_foot].any(axis=1) & ~clip.is_glitch
     return {
         "skating_ratio": seen.skating_ratio,
