@@ -17,7 +17,7 @@ import pytest
 
 import poise
 from poise.analysis import analyze
-from poise.check.clip import check_files, check_motion, clip_files
+from poise.check.clip import _folder_of, check_files, check_motion, clip_files
 from poise.check.finding import FLAWS, Cure, Finding
 from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
 from poise.check.profile import Profile, load_profile, profile_names
@@ -56,6 +56,7 @@ def test_names_start_below_the_folder_that_holds_all_files(tmp_path: Path) -> No
     assert [r.file for r in reports] == [str(tmp_path / "one/walk.bvh"), str(tmp_path / "two/walk.bvh")]
     (alone,) = check_files([tmp_path / "one/walk.bvh"], load_profile("realistic"))
     assert alone.name == "walk.bvh"
+    assert _folder_of([Path("/one/walk.bvh"), Path("/two/walk.bvh")]) == ""
 
 
 # profiles

@@ -143,11 +143,12 @@ def check_files(
 
 
 def _folder_of(files: Sequence[Path]) -> str:
-    """The folder that holds all files, in whatever folders below it; "" where there is none, as on two drives."""
+    """The folder that holds all files, in whatever folders below it; "" where only the root of all does, or nothing."""
     try:
-        return os.path.commonpath([path.absolute().parent for path in files])
-    except ValueError:
+        common = os.path.commonpath([path.absolute().parent for path in files])
+    except ValueError:  # two drives
         return ""
+    return "" if common == os.path.dirname(common) else common
 
 
 def _size(path: Path) -> int:
