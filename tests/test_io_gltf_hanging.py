@@ -194,6 +194,16 @@ def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
                 assert steps <= count
 
 
+def test_a_foot_hangs_on_a_shin_without_skin_where_the_other_one_hangs_on_its_own() -> None:
+    rig = as_control_rig(walk())
+    names, skin = rig.skeleton.names, np.full(len(rig.skeleton.names), 9.0)
+    skin[[names.index("LowerLeg.R"), names.index("PoleTarget.L"), names.index("PoleTarget.R")]] = 0.0
+    measured = measure(*rig.world, rig.skeleton.parents, skin, None)
+    found = {names[h.joint]: names[h.bone] for h in find_hanging(measured)}
+    assert found["Foot.L"] == "LowerLeg.L"
+    assert found["Foot.R"] == "LowerLeg.R"
+
+
 def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> None:
     # 1 is the wrist; 2-3-4 and 5-6-7 are fingers, whose skins touch from bone to bone
     parents, seams = np.array([-1, 0, 0, 0, 0, 0, 0, 0]), np.zeros((8, 8))

@@ -9,7 +9,7 @@ is one function that gives the logarithm of a likelihood ratio, this bone agains
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -173,6 +173,15 @@ def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
     best = max(options, key=lambda h: (h.odds, -h.bone), default=None)
     if best is not None and best.odds > SURE:
         return [best]
+    # a shin as deep in the tree as the other, whose flesh was painted to the thigh
+    moved = [(motion_witness(rig, h.joint, h.bone), h) for h in options]
+    bare = [
+        replace(h, odds=odds, reasons=(why,))
+        for (odds, why), h in moved
+        if odds > SURE and _depth(rig.parents, h.bone) == _depth(rig.parents, one.bone)
+    ]
+    if bare:
+        return [max(bare, key=lambda h: (h.odds, -h.bone))]
     # or both hang on one bone, as collar bones do that the file hangs on the neck
     bones = (one.bone, int(rig.parents[one.joint]))
     alike = [j for j in joints if all(abs(away[j, b] - away[one.joint, b]) < MIRRORED for b in bones)]
