@@ -12,7 +12,7 @@ from poise.body import fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, world_pose
-from poise.io.gltf_hanging import find_hanging, hang_by_skin, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 
 JOINTS = (
     ("Root", "", (0.0, 0.0, 0.0)),
@@ -217,6 +217,31 @@ def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> N
     }
     parents[4] = 3
     assert hang_by_skin(parents, seams, places) == ()  # the file says how its bones hang
+
+
+def test_legs_that_a_file_keeps_beside_the_trunk_hang_on_it_by_their_skin() -> None:
+    # 0 bears the trunk 1-2-3, two legs of their own 4-5 and 6-7, and the control 8
+    parents, skin = np.array([-1, 0, 1, 2, 0, 4, 0, 6, 0]), np.array([0.0, *[9.0] * 7, 0.0])
+    places = np.zeros((9, 3))
+    places[1:4] = [(x, 0.0, 0.6) for x in (0.0, 0.3, 0.6)]
+    places[4:8] = [(0.1, y, z) for y in (0.1, -0.1) for z in (0.5, 0.2)]
+    seams = np.zeros((9, 9))
+    sewn = ((1, 2, 9.0), (2, 3, 9.0), (4, 5, 9.0), (6, 7, 9.0), (4, 1, 3.0), (4, 2, 4.0), (6, 1, 4.0), (6, 2, 3.0))
+    for a, b, much in sewn:
+        seams[a, b] = seams[b, a] = much
+    turned = np.tile(rotations.IDENTITY, (30, 9, 1))
+    still = measure(np.repeat(places[None], 30, axis=0), turned, parents, skin, seams)
+    assert {h.joint: h.bone for h in hang_chains(still, frozenset())} == {4: 1, 6: 1}
+    assert hang_chains(still, frozenset({4, 6})) == ()
+    moved = np.repeat(places[None], 30, axis=0)
+    moved[:, 1:4, 1] += np.linspace(0.0, 1.0, 30)[:, None]  # the trunk leaves one leg where it is
+    moved[:, 6:8, 1] += np.linspace(0.0, 1.0, 30)[:, None]
+    assert hang_chains(measure(moved, turned, parents, skin, seams), frozenset()) == ()
+    near = places - [0.0, 0.0, 0.6]  # the root is the pelvis, though it moves no skin
+    near[0] = 0.0
+    assert hang_chains(measure(np.repeat(near[None], 30, axis=0), turned, parents, skin, seams), frozenset()) == ()
+    skin[0] = 9.0  # the root is a bone of the body
+    assert hang_chains(measure(np.repeat(places[None], 30, axis=0), turned, parents, skin, seams), frozenset()) == ()
 
 
 def test_flat_bones_of_a_figure_beside_controls_hang_from_its_middle() -> None:

@@ -35,6 +35,8 @@ MIRRORED = 0.02
 """A foot is as far from its shin as the other one from its own, within this share of the size."""
 FEWEST_FLAT = 6
 """So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
+AWAY = 0.15
+"""A node this far from all that hangs on it, as a share of the size, is no joint of the body [1]."""
 FLAT = 0.9
 """At least this share of the joints that move skin lie beside each other in such a tree [1]."""
 MOST_POSES = 400
@@ -229,6 +231,42 @@ def hang_by_skin(parents: Ints, seams: Array, places: Array) -> tuple[Hanging, .
                     seen.add(joint)
                     waiting.append(joint)
                     found.append(Hanging(joint, bone, 1.5, ("their skin is one",)))
+    return tuple(found)
+
+
+def hang_chains(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
+    """How chains that a file keeps beside the trunk hang on it: legs and tails of their own under one bare node.
+
+    Where the root moves no skin and lies away from the body, on the floor, each chain hangs on a bone of the trunk with
+    which it shares many edges of the skin: the one nearest to the root, so that both legs hang on one. All must keep
+    their places there, at least as well as on the node. Single joints, feet that follow a target, are told by motion
+    alone.
+
+    Args:
+        rig: What is known; without clips nothing wanders.
+        taken: Joints that hang elsewhere already.
+    """
+    skin, count = rig.skin, len(rig.parents)
+    if skin is None or skin[0] > 0.0:
+        return ()
+    chains: dict[int, list[int]] = {}
+    for j in np.flatnonzero(skin > 0.0).tolist():
+        top = j
+        while top > 0 and rig.parents[top] > 0:
+            top = int(rig.parents[top])
+        chains.setdefault(top, []).append(j)
+    chains = {top: joints for top, joints in chains.items() if len(joints) > 1 and top not in taken}
+    if len(chains) < 2 or min(float(rig.distance[0, top]) for top in chains) < AWAY:
+        return ()
+    trunk = chains.pop(max(chains, key=lambda top: float(skin[chains[top]].sum())))
+    found: list[Hanging] = []
+    for top, joints in chains.items():
+        shared = rig.seams[np.ix_(joints, trunk)].sum(axis=0)
+        strong = [k for k, much in zip(trunk, shared.tolist()) if much > 0.25 * float(shared.max())]
+        bone = min(strong, key=lambda k: _depth(rig.parents, k), default=-1)
+        if bone < 0 or rig.wander[bone, top] >= max(LOOSEST, float(rig.wander[0, top])):
+            return ()  # one leg alone would be worse than none
+        found.append(Hanging(top, bone, 1.5, ("their skin is one",)))
     return tuple(found)
 
 

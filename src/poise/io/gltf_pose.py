@@ -18,7 +18,7 @@ from poise.core.typing import Array
 from poise.io.format import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_hanging import find_hanging, hang_by_skin, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import GltfTree, find_tree, node_parents
 
@@ -216,11 +216,12 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
         at = world_pose(Skeleton(tree.names, tree.parents, pose[0][0], pose[1][0]), *pose)
         places.append(at[0])
         turns.append(at[1])
-    if not places:
-        return tree
     clips = np.repeat(np.arange(len(places)), [len(at) for at in places])
-    rig = measure(np.concatenate(places), np.concatenate(turns), tree.parents, tree.skin, seams, clips)
-    return tree.with_hanging(find_hanging(rig))
+    still = rest[None], np.tile(rotations.IDENTITY, (1, len(rest), 1))
+    posed = (np.concatenate(places), np.concatenate(turns)) if places else still
+    rig = measure(*posed, tree.parents, tree.skin, seams, clips if places else None)
+    found = find_hanging(rig)
+    return tree.with_hanging((*found, *hang_chains(rig, frozenset(h.joint for h in found))))
 
 
 def _detaches(tree: GltfTree, channel: Channel) -> bool:
