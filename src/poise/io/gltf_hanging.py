@@ -246,7 +246,7 @@ def hang_chains(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
         rig: What is known; without clips nothing wanders.
         taken: Joints that hang elsewhere already.
     """
-    skin, count = rig.skin, len(rig.parents)
+    skin = rig.skin
     if skin is None or skin[0] > 0.0:
         return ()
     chains: dict[int, list[int]] = {}
@@ -262,7 +262,7 @@ def hang_chains(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
     found: list[Hanging] = []
     for top, joints in chains.items():
         shared = rig.seams[np.ix_(joints, trunk)].sum(axis=0)
-        strong = [k for k, much in zip(trunk, shared.tolist()) if much > 0.25 * float(shared.max())]
+        strong = [k for k, much in zip(trunk, shared.tolist(), strict=True) if much > 0.25 * float(shared.max())]
         bone = min(strong, key=lambda k: _depth(rig.parents, k), default=-1)
         if bone < 0 or rig.wander[bone, top] >= max(LOOSEST, float(rig.wander[0, top])):
             return ()  # one leg alone would be worse than none
