@@ -172,3 +172,23 @@ def test_hips_sink_in_a_protective_step(x: float) -> None:
     _, _, stiff = stepped(x, 0.0, sinking=0.0)
     after = slice(round(0.5 / dt), round(0.8 / dt))  # the push is over and the first foot has landed
     assert bodies[after, 0, 2].mean() < stiff[after, 0, 2].mean() - 0.01 * character.leg_length
+
+
+def test_a_trunk_hit_twice_as_hard_turns_less_than_twice_as_far_and_does_not_spring_back() -> None:
+    motion, character = walk()
+    pose = held(motion, 43, 1.5)
+
+    def turn(weights: float) -> tuple[float, float]:
+        turns: list[Array] = []
+
+        def watch(live: Live) -> None:
+            turns.append(live.figure.goal.turn[0].copy())
+
+        simulate(pose, character, pushes=[Push("head", (-weights * 9.81 * character.mass, 0.0, 0.0), 0.2)], watch=watch)
+        size = np.linalg.norm(turns, axis=1)
+        way = turns[int(size.argmax())] / size.max()
+        return float(size.max()), float(-(np.array(turns) @ way).min())
+
+    (light, _), (hard, back) = turn(0.44), turn(0.88)
+    assert hard < 1.5 * light
+    assert back < 0.24 * hard

@@ -7,7 +7,7 @@ each goes the same part of its leg, and comes back in the same time.
 
     particle   ẍ = −ω² (x − d) − 2 ω (ẋ − ḋ) + f / m          d the way of the ground and of protective steps
     height     z̈ = −ω_z² (z + s |ẋ|) − 2 ω_z ż + f_z / m        s while it steps: knees bend
-    trunk      θ̈ = g (r × F) / I − ω² θ − 2 ζ ω θ̇
+    trunk      θ̈ = g (r × F) / I − ω² (1 + s) θ − 2 ζ ω √(1 + s) θ̇        s = (θ / θ_limit)⁴
 
 `g` is a block "MovingGoal" of `native.fields`: settings, and what is kept from step to step. In every step `move_goal`
 sets the rates, which are semi-implicit like the character's own, and `advance_goal` goes on by them.
@@ -274,10 +274,11 @@ def _sway(g: Block, moment: Array, spin: Array | None) -> None:
         acceleration[:] = spin
         return
     g.whole *= g.whole_part
-    far = turn @ turn / g.limit**2
-    implicit = 1.0 + (3.0 * g.spring * far * g.dt**2 if far > 1.0 else 0.0)
+    far = (turn @ turn / g.limit**2) ** 2
+    damper = g.damper * math.sqrt(1.0 + far)
+    implicit = 1.0 + (5.0 * g.spring * far * g.dt**2 if far > 1.0 else 0.0)
     gains = np.array([g.push, g.push, g.twist])
-    acceleration[:] = (gains * moment - g.spring * (1.0 + far) * turn - g.damper * velocity) / implicit
+    acceleration[:] = (gains * moment - g.spring * (1.0 + far) * turn - damper * velocity) / implicit
 
 
 def _spin(limbs: Block) -> Array:

@@ -125,10 +125,12 @@ static void sway(MovingGoal *g, const real *moment, const real *spin) {
     }
     g->whole *= g->whole_part;
     far /= g->limit * g->limit;
-    real implicit = 1.0 + (far > 1.0 ? 3.0 * g->spring * far * g->dt * g->dt : 0.0);
+    far *= far;
+    real damper = g->damper * sqrt(1.0 + far);
+    real implicit = 1.0 + (far > 1.0 ? 5.0 * g->spring * far * g->dt * g->dt : 0.0);
     for (int c = 0; c < 3; c++) {
         real pushed = (c < 2 ? g->push : g->twist) * moment[c];
-        acceleration[c] = (pushed - g->spring * (1.0 + far) * turn[c] - g->damper * velocity[c]) / implicit;
+        acceleration[c] = (pushed - g->spring * (1.0 + far) * turn[c] - damper * velocity[c]) / implicit;
     }
 }
 
