@@ -59,6 +59,16 @@ def test_names_start_below_the_folder_that_holds_all_files(tmp_path: Path) -> No
     assert _folder_of([Path("/one/walk.bvh"), Path("/two/walk.bvh")]) == ""
 
 
+def test_legs_of_no_creature_are_measured_against_the_largest_there_are() -> None:
+    """A warning of 1.01 × read "allowed at least 1.6"."""
+    motion = poise.load(poise.sample_path("walk"), height=7.0)
+    report = check_motion(analyze(motion), load_profile("realistic"), "giant.bvh", Wanted())
+    (size,) = (f for f in report.findings if f.name == "size")
+    assert "few creatures have" in size.sentence
+    assert size.threshold == 1.0
+    assert 1.0 < size.measure < 2.0
+
+
 # profiles
 
 

@@ -180,7 +180,7 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
         yield Finding(
             "size",
             leg / usual,
-            limit.passed(leg / usual),
+            1.0,
             (),
             said,
             (Cure(f"say what the file's unit is: {units}", 0.0),),
