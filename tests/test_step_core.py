@@ -161,7 +161,7 @@ def _lists(step: Step, kind: str) -> Lists:
         torque = JointTorque((6, None), damping=rng.random(nv - 6))
         lists[0][0] = Objective(RootWrench(), 1.0, 2.0)
         lists[0].append(Objective(torque, rng.normal(size=nv - 6), rng.random(nv - 6)))
-        lists[1].append(Within(torque, -1.5, rng.random(nv - 6), 8.0))
+        lists[1].insert(1, Within(torque, -1.5, rng.random(nv - 6), 8.0))  # before bounds that only rows can say
     elif kind == "whole figure":
         along = rng.normal(size=(2, 3))
         lists[0].append(Objective(AxisAcceleration(4, np.array([0.6, 0.0, 0.8]), along), np.array([0.5, -1.0]), 3.0))
