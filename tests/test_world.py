@@ -16,7 +16,7 @@ from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
 from poise.physics.mujoco_bodies import Bodies
-from poise.step import Constraint, Equal, Objective, Step
+from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
 from poise.world import World, contacts, read_scene, rubble
@@ -148,6 +148,7 @@ CONSTRAINTS: dict[str, list[Constraint]] = {
     "none": [],
     "strict root": [Equal(RootWrench(), 0.0)],
     "a servo": [],  # damped torques, as many as the figure has
+    "damped": [],  # the same as an objective
 }
 
 
@@ -165,8 +166,13 @@ def test_the_answer_of_a_figure_changes_as_told(figure: str, kind: str) -> None:
     constraints = CONSTRAINTS[kind]
     if kind == "a servo":
         constraints = [Equal(JointTorque((6, None), damping=rng.uniform(0.1, 1.0, nv - 6)), 0.3)]
+    if kind == "damped":
+        weights = rng.uniform(0.1, 1.0, nv)
+        objectives[0] = Objective(JointTorque((0, None), damping=rng.uniform(20.0, 90.0, nv)), 0.3, weights)
     jacobian, force = rng.normal(size=(4, nv)), rng.normal(size=4)
     step = Step(state, dt=0.01)
+    with pytest.raises(InvalidValue, match="hard bound acts"):
+        respond(step, objectives, [AtLeast(JointAcceleration((0, 1)), 900.0)], jacobian)
     result, change = respond(step, objectives, constraints, jacobian)
     pushed = solve_step(Step(state, dt=0.01, external=force @ jacobian), objectives, constraints)
     assert np.allclose(result.a + change @ force, pushed.a, rtol=1e-8, atol=1e-8)

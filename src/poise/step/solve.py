@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import StepInfeasible
+from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.typing import Array, Flags
 from poise.native import Block
 from poise.step import qp
@@ -260,6 +260,7 @@ def respond(
 
     Raises:
         StepInfeasible: as `solve_step`.
+        InvalidValue: if a hard bound acts.
     """
     result = solve_step(step, objectives, constraints, costs=False)
     if not len(jacobian):
@@ -268,6 +269,10 @@ def respond(
     nv, n, c, k = step.nv, s.values.n, s.values.c, s.values.k
     form = form_of(s)[:, :-1].copy()
     acting = s.acting[: s.values.bounds].astype(np.bool_)
+    if result.solver == "daqp" or np.isinf(s.bound_weight[: s.values.bounds][acting]).any():
+        raise InvalidValue(
+            "A hard bound acts in this step; give it a weight, then it can be said how the step answers."
+        )
     if acting.any():
         rows = np.zeros((int(acting.sum()), len(form)))
         rows[:, :nv] = s.J[: s.values.bounds][acting]
