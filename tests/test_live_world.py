@@ -14,7 +14,8 @@ import poise
 from poise.core.errors import InvalidValue
 from poise.show.live_world import LiveWorld
 from poise.show.page import has_page
-from poise.world import Clip, World
+from poise.world import Clip, Ragdoll, World
+from poise.world.drivers import turned
 from tests.live_pages import playing
 
 CRATE = (
@@ -68,6 +69,48 @@ def test_a_round_ends_and_begins_as_it_did() -> None:
         LiveWorld(World("rubble:2,1"))
 
 
+def test_one_that_walks_goes_where_the_page_says(tmp_path: Path) -> None:
+    from poise.locomotion import Walking, build
+
+    examples = build([poise.load(poise.sample_path("walk.bvh"))])
+    ada = Walking(examples)
+    ada.velocity = 1.0, 0.0
+    world = World(figures={"ada": ada}, dt=1.0 / 60.0)
+    source = LiveWorld(world, seconds=2.0)
+    assert [c.name for c in source.controls] == ["speed", "direction", "turn", "drive ada"]
+    assert source.controls[0].value == pytest.approx(1.0)
+    done = {}
+    for turn in (0.0, 60.0):
+        source.set("turn", turn)
+        source.begin()
+        source.play(lambda: True)
+        done[turn] = np.array(world.figure("ada").poses)
+    ahead, left = done[0.0], done[60.0]
+    assert ahead[-1, 0] > 1.2
+    assert abs(ahead[-1, 1]) < 0.1
+    assert left[-1, 1] > 0.4
+    assert turned(left[-1, 3:7], left[0, 3:7]) == pytest.approx(ada.walker.heading, abs=0.4)
+    # a shove changes the controller's velocity, and the body gives way besides
+    source.set("turn", 0.0)
+    source.begin()
+    for k in range(120):
+        if k == 50:
+            world.push("ada", poise.Push("chest", (0.0, 250.0, 0.0), start=world.time, duration=0.2))
+            before = ada.walker.velocity[1]
+        world.step()
+        if k == 63:
+            assert ada.walker.velocity[1] > before + 0.2
+    aside = np.array(world.figure("ada").poses)
+    assert aside[-1, 1] > 0.15  # it does not go back to the path it had
+    world.drive("ada", Ragdoll())
+    for _ in range(60):
+        world.step()
+    world.drive("ada", ada)
+    for _ in range(5):
+        world.step()
+    assert np.hypot(*(ada.walker.place - world.figure("ada").poses[-1][:2])) < 0.3  # it goes on from where it is
+
+
 STREET = """
 schema = "poise.scene/1"
 [[figures]]
@@ -100,3 +143,4 @@ def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> 
     assert run([*asked, "--save-figure", "bop=x.bvh", "--overwrite"]) != 0
     assert run(["world", street, "--save-figure", "bob"]) != 0
     assert run(["world", street]) != 0
+    assert run(["walk", str(tmp_path / "no.npz"), "--live", "--to", "1,1"]) != 0

@@ -11,8 +11,9 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_path, output_paths, print_json
-from poise.cli.outcome import draw, keep, summarize_run
+from poise.cli.outcome import draw, keep, require_kinds, summarize_run
 from poise.cli.simulate import run_behind_bar
+from poise.cli.world import play_in_page
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -135,6 +136,25 @@ def walk(
     terrain: options.Terrain = "flat",
     mass: options.Mass = None,
     fps: Annotated[float, typer.Option(metavar="N", help="Frames per second.")] = 60.0,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Walk in the browser: set speed, direction and turn, push and drag. Ctrl-C ends.",
+            rich_help_panel=options.LIVE,
+        ),
+    ] = False,
+    scene: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|rubble:COUNT,SEED",
+            help="With --live: bodies and figures around it, as for poise simulate.",
+            show_default=False,
+            rich_help_panel=options.LIVE,
+        ),
+    ] = None,
+    port: options.Port = 0,
+    headless: options.Headless = False,
 ) -> None:
     """Walk, run, turn and stop with a controller; with --push or --terrain, with physical reactions.
 
@@ -144,13 +164,19 @@ def walk(
     """
     from poise.body import fit
     from poise.filter.forces import parse_push
-    from poise.locomotion import load
+    from poise.locomotion import Walking, load
     from poise.locomotion import walk as walk_on
     from poise.terrain import Terrain
+    from poise.world import World
 
-    if output is None and record is None:
+    if output is None and record is None and not live:
         raise InvalidValue("Where should the walk go? Give -o OUT, such as -o walk.bvh, or --record OUT.html.")
+    if scene is not None and not live:
+        raise InvalidValue("--scene needs --live.")
+    if live and any(given is not None for given in (to, path, script, seconds)):
+        raise InvalidValue("--to, --path, --script and --seconds do not go with --live: the page says where to go.")
     output_paths((output, report, record), "-o, --report and --record", inputs=(file, script), overwrite=overwrite)
+    require_kinds(output, record, live=live)
     for name, number in (("--speed", speed), ("--direction", direction), ("--turn", turn), ("--seconds", seconds)):
         if number is not None and not math.isfinite(number):
             raise InvalidValue(f"{name} is {number}; give a finite number.")
@@ -161,6 +187,14 @@ def walk(
     examples = load(file)
     pushes = [parse_push(p) for p in push or ()]
     ground = Terrain.parse(terrain)
+    if live:
+        walking, made = Walking(examples), 1.0 / max(fps, 50.0)
+        walking.velocity = (examples.walk if speed is None else speed), 0.0
+        around = World(scene, figures={"walker": walking}, terrain=ground, dt=made)
+        for one in pushes:
+            around.push("walker", one)
+        play_in_page(around, f"poise walk {file.name}", (output, record, report), port, headless)
+        return
     command, longest = _command(examples, speed, direction, turn, to, path, script)
     longest = longest if seconds is None else seconds
     if not 0.0 < longest <= MOST_SECONDS:

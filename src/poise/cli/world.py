@@ -108,25 +108,31 @@ def play_world(
         port, headless: Of the page.
     """
     from poise.phases.floor import laid_under
-    from poise.show.live_world import LiveWorld
     from poise.show.scene import file_name
     from poise.world import Clip, World
 
     if run["amount"] < 1.0 or run["only"] or run["freeze"]:
         raise InvalidValue("--amount, --only and --freeze do not go with --scene and --live; leave them out.")
-    output, record, report = paths
     ground = laid_under(run["terrain"], motion, figure.floor if run["floor"] is None else run["floor"])
     clip = Clip(motion, figure, preset=run["preset"], options=run["options"], get_up=run.get("get_up"))
     dt = 1.0 / (run["fps"] or 100.0)
     made = World(scene, figures={"figure": clip}, terrain=ground, dt=dt, friction=friction)
     for push in run["pushes"]:
         made.push("figure", push)
-    title = f"{file_name(motion)} in {Path(scene).name}"
+    play_in_page(made, f"{file_name(motion)} in {Path(scene).name}", paths, port, headless)
+
+
+def play_in_page(
+    made: World, title: str, paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool
+) -> None:
+    """Play a world in a page and write what was asked for: the first figure's motion, the recording, the report."""
+    from poise.show.live_world import LiveWorld
+
+    output, record, report = paths
     with reporting_interrupts(output, record, report):
-        played = play_live(
-            LiveWorld(made, title=title), port=port, headless=headless, is_saved=output is not None
-        )  # fmt: skip
-        keep_world(played, {} if output is None else {"figure": output}, record, report)
+        source = LiveWorld(made, title=title)
+        played = play_live(source, port=port, headless=headless, is_saved=output is not None)
+        keep_world(played, {} if output is None else {made.figures[0].name: output}, record, report)
     summarize_world(played)
 
 

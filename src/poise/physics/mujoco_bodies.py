@@ -198,6 +198,11 @@ class Bodies:
             self._thick[points] = m.geom_size[points, 0] - model.point_radii
 
     @property
+    def engine(self) -> tuple[Any, Any]:
+        """The engine's model and state, for comparisons."""
+        return self._m, self._d
+
+    @property
     def tree_count(self) -> int:
         return len(self.first)
 

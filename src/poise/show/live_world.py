@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,8 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Hand, Push, carrying
 from poise.filter.report import Report
+from poise.locomotion import Walking
+from poise.locomotion.walker import TOO_FAST
 from poise.show.live import body_of
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
@@ -53,18 +56,22 @@ class LiveWorld:
         if not world.figures:
             raise InvalidValue("This world has no figure. Give a clip, or a scene file with [[figures]].")
         self._world, self._seconds, self._title = world, seconds, title
+        self._drivers = {figure.name: figure.driver for figure in world.figures}
         self._start = world.save()
         self._set: dict[str, str] = {}
-        self._drivers = {figure.name: figure.driver for figure in world.figures}
+        self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
+        self._where: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
+        self._wanted = {c.name: float(c.value) for c in self._where}
         self._things = list(dict.fromkeys(shape.body for shape in world.bodies.shapes))
 
     @property
     def controls(self) -> tuple[Control, ...]:
-        """For each figure what drives it: its own driver, goals that keep it standing, or nothing."""
-        return tuple(
+        """Where to walk; and for each figure what drives it: its own driver, goals to stand by, or nothing."""
+        drive = (
             Control(f"drive {name}", f"{name} is driven by", "choice", _kind(driver), choices=_choices(driver))
             for name, driver in self._drivers.items()
         )
+        return (*self._where, *drive)
 
     @property
     def time(self) -> float:
@@ -74,6 +81,8 @@ class LiveWorld:
         self._world.restore(self._start)
         for name, value in self._set.items():
             self._drive(name, value)
+        if self._walkers:
+            self._lead()
 
     def play(self, watch: Callable[[], bool]) -> WorldRun:
         world, is_complete = self._world, True
@@ -124,11 +133,22 @@ class LiveWorld:
         return f"{name}, {np.linalg.norm(force):.0f} N"
 
     def set(self, name: str, value: float | bool | str) -> None:
+        if name in self._wanted:
+            self._wanted[name] = float(value)
+            self._lead()
+            return
         whose = name.removeprefix("drive ")
         self._drive(whose, str(value))
         self._set[whose] = str(value)
         if value == _kind(self._drivers[whose]):
             del self._set[whose]
+
+    def _lead(self) -> None:
+        """Ask those that walk for the velocity that the page shows."""
+        for driver in self._walkers:
+            aside, speed = math.radians(self._wanted["direction"]), self._wanted["speed"]
+            driver.velocity = speed * math.cos(aside), speed * math.sin(aside)
+            driver.turn = math.radians(self._wanted["turn"])
 
     def _drive(self, whose: str, value: str) -> None:
         own = self._drivers[whose]
@@ -147,8 +167,19 @@ class LiveWorld:
         return world.bodies.names[self._things[k]].removeprefix("scene/"), float(world.bodies.masses[self._things[k]])
 
 
+def _where(driver: Walking) -> tuple[Control, ...]:
+    """How fast and where to: what the page asks of a figure that walks."""
+    most = math.floor(10.0 * TOO_FAST * driver.examples.fastest) / 10.0
+    speed = round(float(np.hypot(*driver.velocity)), 2)
+    return (
+        Control("speed", "Speed", value=speed, unit="m/s", low=0.0, high=most, step=0.05),
+        Control("direction", "Direction, left of ahead", value=0.0, unit="°", low=-180.0, high=180.0, step=5.0),
+        Control("turn", "Turn to the left", value=0.0, unit="°/s", low=-120.0, high=120.0, step=5.0),
+    )
+
+
 def _kind(driver: Driver | None) -> str:
-    kinds = {Clip: "clip", Stream: "stream", Goals: "goals"}
+    kinds = {Clip: "clip", Stream: "stream", Goals: "goals", Walking: "walking"}
     return kinds.get(type(driver), "nothing")  # type: ignore[arg-type]
 
 

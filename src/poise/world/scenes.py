@@ -327,7 +327,7 @@ def pieces(
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
     rng = np.random.default_rng(seed)
-    way = np.array([[0.0, 0.0], [5.0, 0.0]]) if way is None else np.asarray(way, dtype=np.float64)
+    way = np.linspace([0.0, 0.0], [5.0, 0.0], 51) if way is None else np.asarray(way, dtype=np.float64)
     out = []
     for k in range(count):
         x, y = _place(rng, way, scale * width, scale * clear)
