@@ -93,10 +93,11 @@ def test_one_that_walks_goes_where_the_page_says(tmp_path: Path) -> None:
     # a shove changes the controller's velocity, and the body gives way besides
     source.set("turn", 0.0)
     source.begin()
+    before = 0.0
     for k in range(120):
         if k == 50:
             world.push("ada", poise.Push("chest", (0.0, 250.0, 0.0), start=world.time, duration=0.2))
-            before = ada.walker.velocity[1]
+            before = float(ada.walker.velocity[1])
         world.step()
         if k == 63:
             assert ada.walker.velocity[1] > before + 0.2
