@@ -9,7 +9,7 @@ import poise
 
 BLOWS = [
     poise.Push("chest", (0.0, 0.0, 6000.0), 0.1, 0.3),
-    poise.Push("hips", (-2008.0, -3054.0, 4229.0), 0.3, 0.18),
+    poise.Push("hips", (-2396.0, -423.0, 4372.0), 0.3, 0.18),
 ]
 
 
