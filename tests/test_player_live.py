@@ -300,3 +300,21 @@ def test_ground_that_moves_moves_in_a_live_page(browser: Browser, tmp_path: Any,
             seen.append(pixels(page))
     changed = (np.abs(seen[0].astype(int) - seen[1]).max(axis=2) > 8).mean()
     assert changed > 0.02 if moves else changed == 0.0  # the sunken legs and the lines of the grid
+
+
+def test_on_a_narrow_page_the_controls_hide_nothing_of_the_scene(browser: Browser) -> None:
+    with fed() as feed, opened(browser, feed.viewer.url, size=(390, 780)) as page:
+        until(page, "window.poise.stats.acks > 2")
+        views, controls = (
+            page.evaluate(
+                f"(r => [r.left, r.top, r.right, r.bottom])(document.querySelector('{name}').getBoundingClientRect())"
+            )
+            for name in ("#views", "#controls")
+        )
+        assert controls[3] > controls[1]  # it is shown
+        assert views[3] <= controls[1] + 1.0
+        assert views[3] - views[1] > 300.0
+        until(
+            page,
+            "document.querySelector('#views canvas').clientHeight === document.querySelector('#views').clientHeight",
+        )

@@ -9,10 +9,10 @@ const RULER = 20;
 const TOP = 5; // px above the first row, for the knob of the play head
 const LABELS = 150; // px that the names of the rows take at most
 
-/** A distance between marks of the ruler that leaves `room` pixels for each [s]. */
+/** A distance between marks of the ruler that leaves `room` pixels for each [s]; a live scene begins with no time at all. */
 export function tickStep(duration: number, width: number, room = 64): number {
   const least = (duration * room) / Math.max(width, 1);
-  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-6)));
+  const power = 10 ** Math.floor(Math.log10(Math.max(least, 1e-3)));
   for (const factor of [1, 2, 5]) if (factor * power >= least) return factor * power;
   return 10 * power;
 }

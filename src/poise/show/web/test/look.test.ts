@@ -20,6 +20,7 @@ test("options: the address wins over the file, unknown words change nothing", ()
 
 test("ticks of the ruler are round and leave room", () => {
   assert.deepEqual([[10, 640], [10, 6400], [300, 640], [1, 64]].map(([d, w]) => tickStep(d, w)), [1, 0.1, 50, 1]);
+  assert.equal(tickStep(0, 640), 0.001);
 });
 
 test("grids fit the figure: 1 m for people, 0.1 m for mice", () => {
