@@ -18,10 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from poise.core import rotations
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.polygon import nearest_inside
-from poise.tracking.stance import Foot
+from poise.tracking.stance import Foot, RecoveryStep
 
 TREMBLE = 0.03
 """Time constant with which feet that are placed off their targets move there [s]."""
@@ -35,6 +36,19 @@ HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 UNEXPLAINED = 0.06
 """Where the force on the actor is further from the feet that stand than this, in legs, another foot must carry."""
+WEIGHTLESS = 0.5
+"""An actor that accelerates downward by more than this share of gravity flies: no foot must carry it [1]."""
+OFF_BALANCE, OUTSIDE = 0.15, 0.05
+"""A capture point that errs by more than this, and is further outside what touches the ground than that, in legs, calls
+for a recovery step."""
+WAITING = 0.2
+"""An actor that walks may be about to step: all feet have stood for so long, for a leg of 0.82 m [s]."""
+STEP_TIME, STEP_HEIGHT = 0.25, 0.1
+"""A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
+BEYOND = 1.25
+"""A recovery step goes so much further than to where the error will be, to slow the body down [1]."""
+BESIDE = 0.12
+"""A recovery step lands so far beside other feet at the least, in legs."""
 
 
 class Sway(NamedTuple):
@@ -92,9 +106,9 @@ def must_carry(weight: Array, feet: Sequence[Foot], places: Array, leg: float) -
     """
     standing = [places[foot.row] + foot.arms() for foot in feet if foot.stands]
     others = [foot for foot in feet if not foot.stands]
-    if not others or not standing:
+    if not others:
         return None
-    off = float(np.linalg.norm(weight - nearest_inside(np.concatenate(standing), weight)))
+    off = float(np.linalg.norm(weight - nearest_inside(np.concatenate(standing), weight))) if standing else math.inf
     soles = [places[foot.row] + foot.arms() for foot in others]
     away = [float(np.linalg.norm(weight - nearest_inside(sole, weight))) for sole in soles]
     least = int(np.argmin(away))
@@ -161,11 +175,100 @@ def place_feet(
             weight = 1.0 / (float(off @ off) + (0.1 * leg) ** 2)
             mean, total = mean + weight * foot.shift, total + weight
             continue
+        if foot.recovery is not None:
+            shifts[k] += (moved := foot.recovery.share(dt) * (foot.recovery.shift - foot.shift))
+            drifts[k] = moved / dt
+            continue
         moved = (1.0 - math.exp(-dt / TREMBLE)) * (shift + catch - foot.shift)
         shifts[k] += moved
         drifts[k] = moved / dt
     part = (1.0 - math.exp(-dt / SHIFTING)) if total > 0.0 else 0.0
     return Placed(shifts, drifts, shift + part * (mean / max(total, 1e-12) - shift))
+
+
+def recovery_steps(
+    feet: Sequence[Foot],
+    own: Sway,
+    wanted: Sway,
+    targets: Array,
+    shift: Array,
+    touching: Array,
+    pelvis_turn: Array,
+    *,
+    leg: float,
+    dt: float,
+    step_reach: float,
+) -> list[RecoveryStep | None]:
+    """Steps that feet make on the character's own account, because the actor makes none that would save it.
+
+    While it steps, the force on the ground stays within the feet that remain, at the place p next to the capture
+    point. The error e = ξ − ξ* grows until the step lands, T later, to
+
+        e(T) = δ + (e − δ) exp(ω T),  δ = p − p*
+
+    and the feet land by so much off their targets. Of the actor's limbs the one steps whose feet, once there, leave
+    the capture point least outside all soles.
+
+    Args:
+        feet: All, in order.
+        own, wanted: See `com_acceleration`.
+        targets: Rows of places over the ground on the actor's way [m], shape (T, 2).
+        shift: How far targets are off the actor's way [m], shape (2,).
+        touching: What touches the ground [m], shape (m, 2).
+        pelvis_turn: Orientation of the pelvis, wxyz.
+        leg: Length of a leg [m].
+        dt: Of a step [s].
+        step_reach: How far a foot steps off at the most, in legs.
+
+    Returns:
+        For each foot its step, None where it makes none.
+    """
+    error = capture_error(own, wanted._replace(place=wanted.place + shift))
+    size = math.hypot(error[0], error[1]) / leg
+    capture = own.place + own.velocity / own.rate
+    steps = [foot.recovery for foot in feet]
+    active = {foot.driver for foot in feet if foot.recovery is not None}
+    if not active:
+        stood = min(foot.stood for foot in feet)
+        if not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
+            return steps
+        if stood < WAITING * math.sqrt(leg / 0.82) and restlessness(wanted.velocity) > 0.5:
+            return steps
+        if float(np.linalg.norm(nearest_inside(touching, capture) - capture)) < OUTSIDE * leg:
+            return steps
+    drivers = active or {foot.driver for foot in feet}
+    duration, peak = STEP_TIME * math.sqrt(leg / 0.82), STEP_HEIGHT * leg
+    best, found = math.inf, [None if s is None else s.later(dt, s.shift) for s in steps]
+    for driver in sorted(drivers):
+        remain = [foot for foot in feet if foot.driver != driver and foot.stands]
+        if not remain:
+            continue
+        left = next((f.recovery.left for f in feet if f.driver == driver and f.recovery is not None), duration)
+        under = np.concatenate([targets[foot.row] + foot.shift + foot.arms() for foot in remain])
+        delta = nearest_inside(under, capture) - (wanted.place + shift - wanted.acceleration / wanted.rate**2)
+        landing = BEYOND * (delta + (error - delta) * math.exp(own.rate * left))
+        there = own.place - wanted.place  # a foot lands within reach of where the body is
+        ahead = shift + landing - there
+        ahead *= min(1.0, step_reach * leg / max(math.hypot(ahead[0], ahead[1]), 1e-9))
+        after, soles = list(steps), [under]
+        for k, foot in enumerate(feet):
+            if foot.driver != driver:
+                continue
+            off = there + ahead
+            for other in remain:
+                across = rotations.rotate(pelvis_turn, foot.hip - other.hip)[:2]
+                across = across / max(math.hypot(across[0], across[1]), 1e-9)
+                apart = (targets[foot.row] + off - targets[other.row] - other.shift) @ across
+                off = off + max(0.0, BESIDE * leg - float(apart)) * across
+            soles.append(targets[foot.row] + off + foot.arms())
+            begun = foot.recovery or RecoveryStep(duration, duration, peak, off)
+            after[k] = begun.later(dt, off)
+        end = wanted.place + wanted.velocity / own.rate + shift + landing
+        outside = float(np.linalg.norm(end - nearest_inside(np.concatenate(soles), end)))
+        outside += math.hypot(landing[0], landing[1])
+        if outside < best:
+            best, found = outside, after
+    return found
 
 
 class Balance(NamedTuple):

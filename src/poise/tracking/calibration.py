@@ -240,18 +240,19 @@ def with_arms_of(character: Character, q: Array, arms: Mapping[str, str], theirs
 
 
 def foot_of(
-    character: Character, limb: str, row: int, standing: Standing, places: Array, turns: Array, dt: float
+    character: Character, role: Role, row: int, standing: Standing, places: Array, turns: Array, dt: float
 ) -> Foot:
     """A limb's foot, which is level as the character stands.
 
     Args:
         character: Whose.
-        limb: Its name.
+        role: Of the limb.
         row: Of its end among the targets.
         standing: How the character stands.
         places, turns: Of its bodies then, shapes (B, 3) and (B, 4).
         dt: Of a step [s].
     """
+    limb = role.limb
     end, points = end_body(character, limb), limb_points(character, limb)
     own = np.array([i for i in points if character.contact_points[int(i)].body == end], dtype=np.int64)
     under = lowest_points(character, places, turns, own if len(own) else points)
@@ -261,7 +262,7 @@ def foot_of(
     first = next(item.bodies[0] for item in character.limbs if item.name == limb)
     hip = rotations.rotate(rotations.conjugate(turns[0]), places[first] - places[0])
     length = limb_length(character, limb, end)
-    return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt)
+    return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt, role.actor)
 
 
 class Bend(NamedTuple):

@@ -43,6 +43,48 @@ LEARNING = 2.0
 """What lies flat is learned within so long [s]."""
 
 
+class RecoveryStep(NamedTuple):
+    """A step that a foot makes on the character's own account, to where it catches the body.
+
+    Attributes:
+        total, left: How long it takes, and how long it still does [s].
+        peak: How high it goes [m].
+        shift: How far off its target it lands [m], shape (2,).
+    """
+
+    total: float
+    left: float
+    peak: float
+    shift: Array
+
+    @property
+    def height(self) -> float:
+        """Of the foot over the ground now [m]."""
+        u = 1.0 - self.left / self.total
+        return self.peak * 16.0 * (u * (1.0 - u)) ** 2
+
+    @property
+    def rate(self) -> float:
+        """How fast that changes [m/s]."""
+        u = 1.0 - self.left / self.total
+        return self.peak * 32.0 * u * (1.0 - u) * (1.0 - 2.0 * u) / self.total
+
+    def share(self, dt: float) -> float:
+        """How much of its remaining way a foot goes in a step of `dt`, for it to set off and arrive slowly [1]."""
+        now, before = _eased(1.0 - self.left / self.total), _eased(max(0.0, 1.0 - (self.left + dt) / self.total))
+        return min(1.0, (now - before) / max(1.0 - before, 1e-9))
+
+    def later(self, dt: float, shift: Array) -> RecoveryStep:
+        """A step of `dt` later; where it lands changes until shortly before."""
+        left = max(0.0, self.left - dt)
+        shift = shift if left > 0.5 * self.total else self.shift
+        return self._replace(left=left, shift=shift)
+
+
+def _eased(u: float) -> float:
+    return u * u * (3.0 - 2.0 * u)
+
+
 class Foot:
     """One foot over time.
 
@@ -59,6 +101,9 @@ class Foot:
         share: How much of the target is the held one, 0 … 1.
         shift, drift: How far it is placed off its target [m], and how fast that changes [m/s], shape (2,).
         has_landed: Whether it has come down since it stands.
+        driver: The actor's limb that it follows.
+        recovery: The step it makes on its own account; None while it follows.
+        stood: For so long it has stood [s].
     """
 
     def __init__(
@@ -72,6 +117,7 @@ class Foot:
         reach: float,
         scale: float,
         dt: float,
+        driver: str = "",
     ) -> None:
         self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
         self.hip, self.reach = hip, reach
@@ -79,6 +125,8 @@ class Foot:
         self.stands, self.has_landed, self.share = False, False, 0.0
         self.place, self.turn = np.zeros(3), level
         self.shift, self.drift = np.zeros(2), np.zeros(2)
+        self.driver, self.stood = driver, 0.0
+        self.recovery: RecoveryStep | None = None
         self._tilt, self._seen = np.zeros(3), 0
         self._base, self._still = 0.0, 0.0
 
@@ -124,6 +172,7 @@ class Foot:
         ground: float,
         *,
         others: bool,
+        stays: bool = False,
         carries: bool = False,
         begins: bool = False,
     ) -> None:
@@ -135,12 +184,23 @@ class Foot:
             scale: The actor's leg over that of a person [1].
             wanted: Where the character's foot would go.
             ground: Height of the character's ground there [m].
-            others: Whether another foot carries; if none does, only one that is lifted, or pulled away, leaves.
+            others: Whether another foot carries; if none does, only one that is lifted, or pulled away, leaves, and one
+                that is low lands though it rises slowly.
+            stays: Whether it must not leave, because another foot makes a recovery step.
             carries: Whether the actor's weight must be on it, see `poise.tracking.balance.must_carry`.
             begins: See `over`.
         """
         along, fast = math.hypot(velocity[0], velocity[1]), math.sqrt(scale)
-        if self.stands:
+        if self.recovery is not None and (over > LEAVE_HEIGHT * scale or along > LEAVE_SPEED * fast):
+            self.recovery = None  # the actor steps now
+        if self.recovery is not None:
+            self.stands, self.has_landed, self.share = False, False, 0.0
+            if self.recovery.left <= 0.0:
+                self._aim(0.0, velocity, wanted, ground)
+                self.stands, self.recovery = True, None
+        elif stays and self.stands:
+            pass
+        elif self.stands:
             leaves = over > LEAVE_HEIGHT * scale or along > 2.0 * LEAVE_SPEED * fast
             if others and not leaves:
                 astray = math.hypot(wanted.place[0] - self.place[0], wanted.place[1] - self.place[1])
@@ -149,14 +209,28 @@ class Foot:
             self.stands = not leaves
             if self.stands and not self.has_landed:
                 self._aim(over, velocity, wanted, ground)
-        elif along < LAND_SPEED * fast and velocity[2] < RISING * fast and (over < LAND_HEIGHT * scale or carries):
+        elif (
+            along < (LAND_SPEED if others else LEAVE_SPEED) * fast
+            and (velocity[2] < RISING * fast or not others)
+            and (over < LAND_HEIGHT * scale or carries)
+        ):
             if carries:
                 self._base, over = self._base + over, 0.0
             self._aim(over, velocity, wanted, ground)
             self.stands, self.has_landed = True, False
+        self.stood = self.stood + self.dt if self.stands else 0.0
         if begins:
             self.share = float(self.stands)
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
+
+    def recovering(self, wanted: Goal, ground: float) -> Goal:
+        """The target in a recovery step: level, on its way to the ground [m]."""
+        assert self.recovery is not None
+        place, velocity, level = wanted.place.copy(), np.zeros(3), np.zeros(3)
+        velocity[:2] = self.drift
+        place[2], velocity[2] = ground + self.height + self.recovery.height, self.recovery.rate
+        turn = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, wanted.turn)), self.level)
+        return Goal(place, velocity, level, turn, np.zeros(3))
 
     def _aim(self, over: float, speed: Array, wanted: Goal, ground: float) -> None:
         """Where it will stand: where it goes to until it is down."""

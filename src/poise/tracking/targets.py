@@ -16,7 +16,15 @@ from poise.core.units import GRAVITY
 from poise.physics.mujoco_backend import Model
 from poise.terrain import Terrain
 from poise.tracking.actor import ActorMotion
-from poise.tracking.balance import Sway, balance, must_carry, off_soles, restlessness
+from poise.tracking.balance import (
+    WEIGHTLESS,
+    Sway,
+    balance,
+    must_carry,
+    off_soles,
+    recovery_steps,
+    restlessness,
+)
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
 from poise.tracking.retarget import Retargeter
@@ -88,6 +96,7 @@ class TargetGenerator:
         carrying = self._must_carry(is_beginning=is_beginning)
         # a live actor's first poses do not say how fast it is
         begins = is_beginning and motion.knows_speeds
+        recovers = any(foot.recovery is not None for foot in self.feet.values())
         for k, foot in enumerate(self.feet.values()):
             row = foot.row
             speed = motion.soles.v[k]
@@ -102,7 +111,11 @@ class TargetGenerator:
             goal.turn = foot.leveled(over, speed, scale, goal, begins=begins)
             carries = foot is carrying and over < HIGH * scale
             others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
-            foot.decide(over, speed, scale, goal, heights[k], others=others, carries=carries, begins=begins)
+            if foot.recovery is not None:
+                goal = foot.recovering(goal, heights[k])
+            foot.decide(
+                over, speed, scale, goal, heights[k], others=others, stays=recovers, carries=carries, begins=begins
+            )
             goal = foot.hold(goal)
             place[row], velocity[row], acceleration[row] = goal.place, goal.velocity, goal.acceleration
             turn[row], spin[row] = goal.turn, goal.spin
@@ -147,6 +160,20 @@ class TargetGenerator:
         acceleration = restlessness(rows.v[1, :2]) * rows.a[1, :2]
         wanted = Sway(rows.x[1, :2] - self._lean, rows.v[1, :2], acceleration, height)
         feet = tuple(self.feet.values())
+        steps = recovery_steps(
+            feet,
+            own,
+            wanted,
+            rows.x[:, :2],
+            self.shift,
+            touching,
+            rows.turns[0],
+            leg=ours.leg,
+            dt=self.dt,
+            step_reach=settings.step_reach,
+        )
+        for foot, step in zip(feet, steps, strict=True):
+            foot.recovery = step
         found = balance(
             own,
             wanted,
@@ -193,10 +220,13 @@ class TargetGenerator:
         self.catch = np.zeros(2)
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
+            foot.recovery = None
 
     def _must_carry(self, *, is_beginning: bool) -> Foot | None:
         """The foot that the actor's weight must be on though it seems not to stand."""
         rows, leg = self.motion.rows, self.retargeter.ours.leg
+        if rows.a[1, 2] < -WEIGHTLESS * GRAVITY and not any(foot.stands for foot in self.feet.values()):
+            return None
         rate = GRAVITY / max(float(rows.x[1, 2]) - self.floor, 0.3 * leg)
         force = rows.x[1, :2] - rows.a[1, :2] / rate
         self._force += (1.0 if is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)

@@ -284,7 +284,7 @@ class PerformanceTracker:
         bends: dict[str, Bend] = {}
         for role in supports:
             row = self.rows[role.limb]
-            self.feet[role.limb] = foot_of(self.character, role.limb, row, ours, own_places, own_turns, self.dt)
+            self.feet[role.limb] = foot_of(self.character, role, row, ours, own_places, own_turns, self.dt)
             if (bend := bend_of(self.character, role.limb, self.standing)) is not None:
                 bends[role.limb] = bend
         kinds = {role.limb: role.kind for role in self.roles}
