@@ -9,7 +9,8 @@ import poise
 from poise.body.character import figure
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
-from poise.tracking.balance import must_carry
+from poise.tracking.balance import Sway, must_carry, recovery_steps
+from poise.tracking.calibration import standing_pose
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal
 
@@ -74,6 +75,71 @@ def test_the_foot_under_the_weight_carries() -> None:
     assert must_carry(np.array([0.0, 0.1]), (left, right), places, 0.9) is None
     right.stands = True
     assert must_carry(np.array([0.0, -0.1]), (left, right), places, 0.9) is None
+    left.stands = right.stands = False
+    assert must_carry(np.array([0.0, 0.1]), (left, right), places, 0.9) is left
+
+
+def test_a_low_foot_that_rises_slowly_lands_where_no_other_carries() -> None:
+    """The floor of a recording is not level to the millimeter; with both feet in the air the character fell."""
+    goal = Goal(np.array([0.0, 0.1, 0.08]), np.zeros(3), np.zeros(3), LEVEL, np.zeros(3))
+    for others in (True, False):
+        foot = a_foot()
+        foot.decide(-0.03, np.array([0.1, 0.0, 0.14]), 1.0, goal, 0.0, others=others)
+        assert foot.stands is not others
+
+
+def two_feet() -> tuple[Foot, Foot]:
+    """A left and a right foot that have stood for a while, 0.3 m apart, each with one point of a sole."""
+    feet = (a_foot(), a_foot())
+    for foot, side, row in zip(feet, ("left", "right"), (2, 3), strict=True):
+        foot.row, foot.driver, foot.hip = row, side, np.array([0.0, 0.1 if side == "left" else -0.1, 0.0])
+        foot.stands = foot.has_landed = True
+        foot.stood, foot.sole = 1.0, np.zeros((1, 3))
+    return feet
+
+
+@pytest.mark.parametrize(
+    ("velocity", "steps"), [((0.1, 0.0), None), ((0.0, -1.2), "right"), ((0.0, 1.2), "left"), ((1.2, 0.1), "right")]
+)
+def test_a_recovery_step_goes_where_the_body_falls(velocity: tuple[float, float], steps: str | None) -> None:
+    """The error grows until the step lands to e(T) = δ + (e − δ) exp(ω T), and feet do not cross."""
+    feet, places = two_feet(), np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.15], [0.0, -0.15]])
+    wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
+    own = wanted._replace(velocity=np.array(velocity))
+    made = recovery_steps(
+        feet, own, wanted, places, np.zeros(2), places[2:], LEVEL, leg=0.9, dt=1.0 / 120.0, step_reach=2.0
+    )
+    found = {foot.driver: step for foot, step in zip(feet, made, strict=True) if step is not None}
+    assert set(found) == ({steps} if steps else set())
+    if steps:
+        step = found[steps]
+        error, other = own.velocity / own.rate, places[3 if steps == "left" else 2]
+        delta = np.array([0.0, np.clip(error[1], other[1], other[1])])  # the one point that remains
+        grown = delta + (error - delta) * np.exp(own.rate * step.total)
+        assert step.shift[0] == pytest.approx(1.25 * grown[0], abs=1e-9)
+        assert abs(step.shift[1]) >= abs(error[1])
+        assert (places[2, 1] + step.shift[1] if steps == "left" else places[2, 1]) > (
+            places[3, 1] if steps == "left" else places[3, 1] + step.shift[1]
+        )
+
+
+@pytest.mark.parametrize("way", [(1.0, 0.0), (0.0, 1.0), (-0.7, 0.0), (0.0, -1.0)])
+def test_a_pushed_character_whose_actor_stands_takes_a_step(walker: poise.Character, way: tuple[float, float]) -> None:
+    """Nobody holds the root, and the actor does not step: the character does, and stays up."""
+    child, still = figure("child"), standing_pose(walker)
+    tracker = PerformanceTracker(child, walker, root="strict", recorded=np.repeat(still[None], 400, 0))
+    size = 0.8 * child.mass / 0.2
+    tracker.push(poise.Push("chest", (size * way[0], size * way[1], 0.0), 0.5, 0.2))
+    before = {}
+    for k in range(400):
+        tracker.step(still)
+        if k == 50:
+            before = {limb: foot.shift.copy() for limb, foot in tracker.feet.items()}
+    assert not tracker.has_fallen
+    assert max(tracker.counts.root_force) < 1e-6
+    stepped = [float(np.linalg.norm(foot.shift - before[limb])) for limb, foot in tracker.feet.items()]
+    assert max(stepped) > 0.1
+    assert all(foot.stands for foot in tracker.feet.values())
 
 
 def test_a_run_that_begins_with_the_feet_apart_does_not_begin_by_falling(walk: Motion, walker: poise.Character) -> None:

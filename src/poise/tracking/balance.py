@@ -33,7 +33,7 @@ STEADY, RESTLESS = 0.5, 0.2
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
-"""The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
+"""The body of an actor that moves is asked to be so much nearer to its way than the feet are, in legs."""
 UNEXPLAINED = 0.06
 """Where the force on the actor is further from the feet that stand than this, in legs, another foot must carry."""
 WEIGHTLESS = 0.5
@@ -317,7 +317,7 @@ def balance(
     """
     soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
     size = max(math.hypot(shift[0], shift[1]), 1e-9)
-    home = shift * (1.0 - min(0.5, HOMING * leg / size))
+    home = shift * (1.0 - restlessness(wanted.velocity) * min(0.5, HOMING * leg / size))
     under = np.concatenate(soles) if soles else np.zeros((0, 2))
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
     # the error grows until the foot is there
