@@ -33,7 +33,7 @@ STEADY, RESTLESS = 0.5, 0.2
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HOMING = 0.05
-"""The body of an actor that moves is asked to be so much nearer to its way than the feet are, in legs."""
+"""The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 UNEXPLAINED = 0.06
 """Where the force on the actor is further from the feet that stand than this, in legs, another foot must carry."""
 WEIGHTLESS = 0.5
@@ -41,8 +41,9 @@ WEIGHTLESS = 0.5
 OFF_BALANCE, OUTSIDE = 0.15, 0.05
 """A capture point that errs by more than this, and is further outside what touches the ground than that, in legs, calls
 for a recovery step."""
-WAITING = 0.2
-"""An actor that walks may be about to step: all feet have stood for so long, for a leg of 0.82 m [s]."""
+WAITING = 0.4
+"""An actor that walks will step: the character does not before all feet have rested for so long, for a leg of 0.82 m
+[s]."""
 STEP_TIME, STEP_HEIGHT = 0.25, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
 BEYOND = 1.25
@@ -229,10 +230,8 @@ def recovery_steps(
     steps = [foot.recovery for foot in feet]
     active = {foot.driver for foot in feet if foot.recovery is not None}
     if not active:
-        stood = min(foot.stood for foot in feet)
-        if not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
-            return steps
-        if stood < WAITING * math.sqrt(leg / 0.82) and restlessness(wanted.velocity) > 0.5:
+        waits = min(foot.rested for foot in feet) < WAITING * math.sqrt(leg / 0.82)
+        if waits or not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
             return steps
         if float(np.linalg.norm(nearest_inside(touching, capture) - capture)) < OUTSIDE * leg:
             return steps
@@ -317,7 +316,7 @@ def balance(
     """
     soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
     size = max(math.hypot(shift[0], shift[1]), 1e-9)
-    home = shift * (1.0 - restlessness(wanted.velocity) * min(0.5, HOMING * leg / size))
+    home = shift * (1.0 - min(0.5, HOMING * leg / size))
     under = np.concatenate(soles) if soles else np.zeros((0, 2))
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
     # the error grows until the foot is there

@@ -103,7 +103,7 @@ class Foot:
         has_landed: Whether it has come down since it stands.
         driver: The actor's limb that it follows.
         recovery: The step it makes on its own account; None while it follows.
-        stood: For so long it has stood [s].
+        rested: For so long the actor has not lifted it [s].
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Foot:
         self.stands, self.has_landed, self.share = False, False, 0.0
         self.place, self.turn = np.zeros(3), level
         self.shift, self.drift = np.zeros(2), np.zeros(2)
-        self.driver, self.stood = driver, 0.0
+        self.driver, self.rested = driver, 0.0
         self.recovery: RecoveryStep | None = None
         self._tilt, self._seen = np.zeros(3), 0
         self._base, self._still = 0.0, 0.0
@@ -218,7 +218,7 @@ class Foot:
                 self._base, over = self._base + over, 0.0
             self._aim(over, velocity, wanted, ground)
             self.stands, self.has_landed = True, False
-        self.stood = self.stood + self.dt if self.stands else 0.0
+        self.rested = self.rested + self.dt if self.stands or self.recovery is not None else 0.0
         if begins:
             self.share = float(self.stands)
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
