@@ -217,10 +217,10 @@ class TargetGenerator:
     def restart_at(self, where: Array) -> None:
         """Let all targets follow from a place (2,), standing on no foot."""
         self.shift = where - self.motion.rows.x[0, :2]
-        self.catch = np.zeros(2)
+        self.catch, self._lean, self._sinking = np.zeros(2), np.zeros(2), Sinking()
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
-            foot.recovery = None
+            foot.recovery, foot.rested = None, 0.0
 
     def _must_carry(self, *, is_beginning: bool) -> Foot | None:
         """The foot that the actor's weight must be on though it seems not to stand."""
