@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test test-all test-blender floors lint docs bench samples player native wheels clean
+.PHONY: demo test test-all test-blender floors lint docs bench samples player native wheels release clean
 
 # `make bench step agreement` runs these two; the names are no targets of their own
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -63,6 +63,20 @@ wheels: $(VENV)/.dev player
 	@for target in linux-x86_64 linux-aarch64 musllinux-x86_64 windows-x86_64 windows-arm64 macos-x86_64 macos-arm64; do \
 	  POISE_TARGET=$$target POISE_NATIVE=require $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
+# all that a release consists of, in dist/; nothing is uploaded. The bill of materials lists what installing brings along
+RELEASE := $(VENV)-release
+release: wheels docs
+	$(BIN)/hatchling build -t sdist -d dist
+	tar -czf dist/poise-docs.tar.gz -C dist docs
+	$(PYTHON) -m venv --clear $(RELEASE)
+	$(RELEASE)/bin/pip install --quiet --disable-pip-version-check --find-links dist --pre 'poise[all]'
+	$(PYTHON) -m venv --clear $(RELEASE)-tools
+	$(RELEASE)-tools/bin/pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=7'
+	$(RELEASE)-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/poise.cdx.json $(RELEASE)/bin/python
+	$(RELEASE)/bin/poise info --system
+	cd dist && sha256sum *.whl *.tar.gz *.json >SHA256SUMS && cat SHA256SUMS
+
 # installing builds the page; this builds it again where its sources have changed since
 player: $(WEB)/dist/page.html
 $(WEB)/dist/page.html: $(wildcard $(WEB)/src/* $(WEB)/src/*/*) $(WEB)/build.mjs $(WEB)/package-lock.json | $(VENV)/.dev
@@ -89,4 +103,4 @@ samples: $(VENV)/.dev
 	$(BIN)/python scripts/make_samples.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-floors dist build out poise-demo
+	rm -rf $(VENV) $(VENV)-floors $(VENV)-release $(VENV)-release-tools dist build out poise-demo

@@ -1,10 +1,8 @@
 """A folder, on a cluster
 
 `each` runs a function of yours over many clips, in processes of this machine or in any executor of Python's
-`concurrent.futures`, such as Dask's `distributed.Client("scheduler:8786").get_executor()`. Here every clip is shoved,
-and one line for each says how far it was moved. A clip that fails is an error beside its name and stops no other.
-Give a Dask scheduler's address to use it, `--dask HOST:PORT`, or a Ray cluster's, `--ray ADDRESS` (`local` starts one
-here).
+`concurrent.futures`. Every clip is shoved; one that fails is an error beside its name and stops no other. A Dask
+scheduler is named with `--dask HOST:PORT`, a Ray cluster with `--ray ADDRESS` (`local` starts one here).
 """
 
 from __future__ import annotations
@@ -36,11 +34,9 @@ class RayExecutor(Executor):
     def __init__(self, address: str) -> None:
         import ray  # pyright: ignore[reportMissingImports]  # not needed by Poise itself
 
-        self._ray = ray
-        ray.init(address)
+        self._ray, _ = ray, ray.init(address)
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run a function on the cluster."""
         return self._ray.remote(max_retries=0)(fn).remote(*args, **kwargs).future()
 
 
@@ -58,13 +54,13 @@ def executor() -> Executor:
 def main() -> None:
     """Make a folder of clips, one of them broken; shove all; check."""
     OUT.mkdir(exist_ok=True)
-    for name in ("walk", "quadruped"):
+    names = ("walk", "quadruped", "broken")
+    for name in names[:2]:
         poise.save(poise.load(poise.sample_path(name)), OUT / f"{name}.bvh")
     (OUT / "broken.bvh").write_text("This is no motion.\n")
     found = {}
     with executor() as workers:
-        paths = [OUT.resolve() / f"{name}.bvh" for name in ("walk", "quadruped", "broken")]
-        for path, moved in each(shoved, paths, executor=workers):
+        for path, moved in each(shoved, [OUT.resolve() / f"{n}.bvh" for n in names], executor=workers):
             found[path.stem] = moved
             print(f"{path.name}: {moved}" if isinstance(moved, Exception) else f"{path.name}: {100 * moved:.0f} cm")
     check(found)
@@ -73,8 +69,7 @@ def main() -> None:
 def check(found: dict[str, float | Exception]) -> None:
     """Both figures were moved and written; what is broken is told."""
     for name in ("walk", "quadruped"):
-        moved = found[name]
-        assert not isinstance(moved, Exception)
+        assert not isinstance(moved := found[name], Exception)
         assert 0.01 < moved < 1.0
         assert (OUT / f"{name}_shoved.bvh").exists()
     assert isinstance(found["broken"], poise.PoiseError)
