@@ -230,13 +230,13 @@ def test_a_hand_acts_where_it_holds(live: Running) -> None:
 
 def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A push, then the button: a clip and a recording of the round so far lie in the folder, and the run goes on."""
-    from poise.cli.outcome import _keeper
+    from poise.cli.outcome import keep_round
 
     monkeypatch.chdir(tmp_path)
     motion = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(motion)
     viewer = Viewer(is_opened=False)
-    run = LiveRun(LiveClip(motion, character), viewer, _keeper())
+    run = LiveRun(LiveClip(motion, character), viewer, keep_round)
     thread = threading.Thread(target=run.play)
     thread.start()
     try:
