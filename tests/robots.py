@@ -22,7 +22,9 @@ def _leg(side: str, y: float) -> str:
           <body name="{side}_foot" pos="0 0 -0.35">
             <joint name="{side}_ankle_joint" axis="0 1 0" pos="0 0 0.02"/>
             <geom type="box" size="0.09 0.04 0.02" pos="0.04 0 -0.03"/>
-            <body name="{side}_toe" pos="0.12 0 -0.03"><geom type="sphere" size="0.02" mass="0.1"/></body>
+            <body name="{side}_toe" pos="0.12 0 -0.03">
+              <geom type="sphere" size="0.02" pos="0.04 0 0" mass="0.1"/>
+            </body>
           </body>
         </body>
       </body>"""
@@ -37,7 +39,7 @@ def _arm(side: str, y: float) -> str:
           <body name="{side}_forearm" pos="0 0 -0.25">
             <joint name="{side}_elbow_joint" axis="0 1 0"/>
             <inertial pos="0 0 -0.1" mass="0.8" diaginertia="0.005 0.005 0.001"/>
-            <body name="{side}_hand" pos="0 0 -0.22"><geom type="sphere" size="0.04" mass="0.2"/></body>
+            <body name="{side}_hand" pos="0 0 -0.22"><geom type="sphere" size="0.04" pos="0 0 -0.05" mass="0.2"/></body>
           </body>
         </body>"""
 
@@ -53,7 +55,7 @@ ROBOT = f"""<mujoco model="small">
       <body name="torso" pos="0 0 0.1">
         <joint name="waist_joint" axis="0 0 1"/>
         <inertial pos="0 0 0.15" mass="9" diaginertia="0.1 0.1 0.1"/>{_arm("left", 0.18)}{_arm("right", -0.18)}
-        <body name="head" pos="0 0 0.35"><geom type="sphere" size="0.09" mass="1.5"/></body>
+        <body name="head" pos="0 0 0.35"><geom type="sphere" size="0.09" pos="0 0 0.05" mass="1.5"/></body>
       </body>
     </body>
   </worldbody>

@@ -51,7 +51,7 @@ def test_a_robot_moves_as_in_mujoco(robot: Robot) -> None:
     motion = robot.motion(np.arange(frames) / 30.0, places, turns, angles)
     assert np.abs(robot.angles(motion) - angles).max() < 1e-12
     seen, turned = robot.body_poses(motion)
-    assert robot.mass == pytest.approx(model.body_mass.sum())
+    assert robot.skeleton.mass == pytest.approx(model.body_mass.sum())
     assert robot.hinge_names == tuple(model.joint(j).name for j in range(1, model.njnt))
     for k in range(frames):
         data.qpos[:] = np.concatenate([places[k], turns[k], angles[k]])
@@ -61,9 +61,27 @@ def test_a_robot_moves_as_in_mujoco(robot: Robot) -> None:
 
 
 def test_a_robot_is_a_figure(robot: Robot) -> None:
-    character = poise.Character.fit(robot.skeleton, mass=robot.mass)
+    character = poise.Character.fit(robot.skeleton)
     assert {limb.kind for limb in character.limbs} >= {"leg", "arm"}
     assert sum(limb.kind == "leg" for limb in character.limbs) == 2
+
+
+def test_a_robot_of_another_unit_and_axis_is_whole(robot: Robot, tmp_path: Path) -> None:
+    lying = poise.load_skeleton(tmp_path / "small.xml", unit=2.0, up="y")
+    own = robot.skeleton
+    assert len(lying.end_sites) == len(own.end_sites) > 4
+    assert (lying.fixed, lying.hinges.keys()) == (own.fixed, own.hinges.keys())
+    assert lying.mass == pytest.approx(8.0 * (own.mass or 0.0))
+    assert lying.offsets[1:] == pytest.approx(2.0 * own.offsets[1:])
+    assert rotations.rotate(lying.rest_rotations[0], np.array([0.0, 1.0, 0.0])) == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_a_robot_weighs_what_its_file_says(robot: Robot, tmp_path: Path) -> None:
+    motion = robot.motion(np.arange(5) / 30.0, *(a[:5] for a in steps_in_place(robot.hinge_names)))
+    poise.save(motion, tmp_path / "steps.npz")
+    again = poise.load(tmp_path / "steps.npz")
+    assert again.skeleton.mass == robot.skeleton.mass
+    assert poise.Character.fit(again).mass == pytest.approx(robot.skeleton.mass)
 
 
 def test_a_pose_that_the_robot_cannot_take_is_refused(robot: Robot) -> None:
@@ -150,7 +168,7 @@ def test_feet_that_stand_carry_the_weight(robot: Robot, tmp_path: Path) -> None:
     assert clip.contacts[:, feet].any(axis=1).mean() > 0.9
     assert not np.delete(clip.contacts, feet, axis=1).any()
     carried = clip.forces[:, :, 2].sum(axis=1)
-    assert np.median(carried) == pytest.approx(9.81 * robot.mass, rel=0.15)
+    assert np.median(carried) == pytest.approx(9.81 * (robot.skeleton.mass or 0.0), rel=0.15)
 
 
 def test_the_command_writes_a_folder_and_says_what_is_wrong(robot: Robot, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Clips as learning systems read them, with the contacts, forces and feasibility that Poise measures.
 
-Keys, orders and conventions were read from the receivers' own sources (their names are in `FORMATS`). A sidecar,
-`OUT.json` (poise.export/1), names joints and bodies and holds what the receiver has no place for.
+Keys, orders and conventions were read from the receivers' own sources (their names are in `FORMATS`). A file beside it,
+with `.json` behind its name (poise.export/1), names joints and bodies and holds what the receiver has no place for.
 """
 
 from __future__ import annotations
@@ -61,24 +61,23 @@ class Clip:
     is_loop: bool
 
 
-def clip_of(motion: Motion, robot: Robot, character: Character | None = None) -> Clip:
+def clip_of(motion: Motion, robot: Robot) -> Clip:
     """What is exported of a robot's clip.
 
     Args:
         motion: Of this robot, at a constant rate.
         robot: From `poise.io.mjcf.read_robot`.
-        character: For contacts and forces; fitted with the robot's mass if not given.
 
     Raises:
         InvalidValue: if the motion is not the robot's, or has fewer than five frames or uneven times.
     """
     if motion.frame_count < 5 or not motion.is_uniform:
         raise InvalidValue("An export needs five frames or more at a constant rate. Give --fps to resample.")
-    character = fit(motion, mass=robot.mass) if character is None else character
+    character = fit(motion)
     angles = robot.angles(motion)
     places, turns = robot.body_poses(motion)
     measured = analyze(motion, character)
-    weight = robot.mass * GRAVITY
+    weight = character.mass * GRAVITY
     force = np.linalg.norm(measured.forces.residual_force, axis=1)
     moment = np.linalg.norm(measured.forces.residual_moment, axis=1)
     contacts, forces = _on_bodies(robot, character, measured.touch.flags, measured.forces.contact)
@@ -118,14 +117,11 @@ def _on_bodies(robot: Robot, character: Character, flags: Flags, forces: Array) 
     foot, where the figure was fitted to an ankle of several hinges.
     """
     simulated = {b.joint for b in character.bodies}
-    parents = robot.skeleton.parents
-    target = {}
-    for joint in simulated:
-        own = [joint]
-        for j in range(joint + 1, len(parents)):
-            if parents[j] in own and j not in simulated:
-                own.append(j)
-        target[joint] = max((k for k, j in enumerate(robot.bodies) if j in own), default=0)
+    target: dict[int, int] = {}
+    for k, joint in enumerate(robot.bodies):
+        while joint not in simulated:
+            joint = int(robot.skeleton.parents[joint])
+        target[joint] = k
     touch = np.zeros((len(flags), len(robot.bodies)), dtype=np.bool_)
     pushed = np.zeros((len(flags), len(robot.bodies), 3))
     for k, point in enumerate(character.contact_points):

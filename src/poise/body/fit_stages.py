@@ -114,7 +114,9 @@ def _bodies(skeleton: Skeleton, frames: Frames, shapes: Shapes, joints: Joints, 
 
 
 def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: float) -> float:
-    """Mass of a figure of this size when none is given [kg]; of a hand alone, that of one of its length."""
+    """Mass of a figure when none is given [kg]: what its file says, else by its size; a hand alone by its length."""
+    if skeleton.mass:
+        return skeleton.mass
     known = anatomy_of(skeleton)
     if known.is_hand:
         return anthropometry.PERSON_MASS * anthropometry.DE_LEVA["hand"] * (known.leg_length / HUMAN_LEG) ** 3

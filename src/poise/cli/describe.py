@@ -35,9 +35,10 @@ PEOPLE = (20.0, 200.0)
 """Usual masses of people [kg]; others are mentioned."""
 
 
-def mass_doubt(mass: float, tall: float | None) -> str:
-    """The sentence for a mass [kg] that nobody gave and that may surprise; `tall` is what all commands tell [m]."""
-    if PEOPLE[0] <= mass <= PEOPLE[1]:
+def mass_doubt(character: Character, tall: float | None) -> str:
+    """The sentence for a mass that neither user nor file gave, and that may surprise; `tall` is the height [m]."""
+    mass = character.mass
+    if character.skeleton.mass or PEOPLE[0] <= mass <= PEOPLE[1]:
         return ""
     size = f"size ({tall:.3g} m tall) and shape" if tall else "size and shape"
     kilograms = f"{mass:,.0f}" if mass >= 100.0 else f"{mass:.3g}"
@@ -157,7 +158,7 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         character = _character(skeleton, warnings)
         if character is not None:
             found |= _of_character(character, None)
-            if not warnings and (doubt := mass_doubt(character.mass, height_of(skeleton))):
+            if not warnings and (doubt := mass_doubt(character, height_of(skeleton))):
                 warnings.append(doubt)
     for key, value in (facts or {}).items():
         if key == "evidence":
@@ -215,7 +216,7 @@ def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> No
     leg = character.leg_length
     if any("--unit" in w or "--height" in w for w in warnings):
         return
-    if doubt := mass_doubt(character.mass, height_of(motion)):
+    if doubt := mass_doubt(character, height_of(motion)):
         warnings.append(doubt)
     if not any(c.kind == "leg" for c in character.limbs):
         return

@@ -37,7 +37,7 @@ def export(
             "-o",
             "--output",
             metavar="OUT",
-            help="File to write; beside it OUT.json, with names, contacts and feasibility. For a folder, a folder.",
+            help="File to write; beside it one with .json behind its name: joints, contacts, feasibility. For a folder, a folder.",
             show_default=False,
             rich_help_panel=options.OUTPUT,
         ),
@@ -101,10 +101,13 @@ def export(
         print_json(summary)
         return
     if followed is not None:
-        how = "to the end" if followed["complete"] else "not to the end: it fell, or lost the actor"
-        helped, error = followed["fallback_steps"] / followed["steps"], followed["robot"]["foot_error_p95_m"]
-        words = f"The robot follows {how}; its root is helped in {helped:.0%} of the steps, feet are within"
-        out().print(f"{words} {1000.0 * error:.0f} mm (95th percentile).", markup=False)
+        done = summary["followed"]
+        how = "to the end" if done["complete"] else "not to the end: it fell, or lost the actor"
+        helped, feet = done["helped_share"], 1000.0 * done["foot_error_p95_m"]
+        words = (
+            f"The robot follows {how}; its root is helped in {helped:.0%} of the steps, feet are within {feet:.0f} mm"
+        )
+        out().print(f"{words} (95th percentile).", markup=False)
     force, moment = (summary["feasibility"][k] for k in ("root_force_rms_weights", "root_moment_rms_Nm"))
     out().print(
         f"{output}: {summary['frames']} frames at {summary['fps']:.4g} fps, {len(summary['joints'])} joints.",

@@ -285,7 +285,7 @@ def simulate(
         from poise.cli.describe import mass_doubt
         from poise.intake.anatomy import height_of
 
-        if doubt := mass_doubt(result.character.mass, height_of(motion)):
+        if doubt := mass_doubt(result.character, height_of(motion)):
             note(f"warning: {doubt}")
     if json:
         print_json(result.report.data)

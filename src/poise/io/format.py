@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
 
+from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion
 from poise.core.skeleton import Skeleton
@@ -26,9 +27,9 @@ FORMATS: tuple[str, ...] = (
     "asf_amc",
     "deepmimic",
     "usd",
+    "npz",
     "robot_clip",
     "amass",
-    "npz",
     "gltf",
     "mvnx",
     "markers",
@@ -188,6 +189,13 @@ def door_turn(up: str) -> Array:
     if up.lower() not in _TURNS:
         raise InvalidValue(f"Up axis {up!r} is not one of {', '.join(_TURNS)}. Give one of these to --up.")
     return _TURNS[up.lower()].copy()
+
+
+def turned_at_door(skeleton: Skeleton, turn: Array) -> Skeleton:
+    """A skeleton whose file has another up axis, in Poise's world: its root carries the turn (4,), see `door_turn`."""
+    offsets, rest = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
+    offsets[0], rest[0] = rotations.rotate(turn, offsets[0]), rotations.multiply(turn, rest[0])
+    return replace(skeleton, offsets=offsets, rest_rotations=rest)
 
 
 KINDS = ("flat", "slope", "step", "stairs", "rough")

@@ -15,7 +15,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_text
-from poise.io.format import door_turn
+from poise.io.format import door_turn, turned_at_door
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -42,7 +42,6 @@ class Robot:
         bodies: Joint of the skeleton that carries each body, in the model's order, shape (B,).
         body_names: Their names in the model.
         body_offsets: Where each body's own frame is in that joint's frame [m], shape (B, 3).
-        mass: Of the whole robot [kg].
     """
 
     skeleton: Skeleton
@@ -51,7 +50,6 @@ class Robot:
     bodies: tuple[int, ...]
     body_names: tuple[str, ...]
     body_offsets: Array
-    mass: float
 
     def motion(self, times: Array, place: Array, turn: Array, angles: Array) -> Motion:
         """A motion of the robot.
@@ -92,9 +90,9 @@ class Robot:
                 rotations.conjugate(self.skeleton.rest_rotations[joint]), motion.rotations[:, joint]
             )
             axis = self.skeleton.hinges[joint].axis
-            along = about[:, 1:] @ axis
-            out[:, column] = np.unwrap(2.0 * np.arctan2(along, about[:, 0]))
-            off = 2.0 * np.arcsin(np.clip(np.linalg.norm(about[:, 1:] - along[:, None] * axis, axis=1), 0.0, 1.0))
+            out[:, column] = np.unwrap(rotations.twist_angle(about, axis))
+            across = about[:, 1:] - np.outer(about[:, 1:] @ axis, axis)
+            off = 2.0 * np.arcsin(np.clip(np.linalg.norm(across, axis=1), 0.0, 1.0))
             if off.max() > OFF_AXIS:
                 raise InvalidValue(
                     f"Hinge {self.hinge_names[column]!r} is turned {np.degrees(off.max()):.1f}° off its axis in frame "
@@ -128,15 +126,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
 
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a robot."""
-    skeleton = read_robot(path).skeleton
-    if options.unit not in (None, 1.0):
-        skeleton = skeleton.scaled(float(options.unit or 1.0))
-    if options.up not in (None, "z"):
-        turn = door_turn(options.up or "z")
-        offsets, rest = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
-        offsets[0], rest[0] = rotations.rotate(turn, offsets[0]), rotations.multiply(turn, rest[0])
-        skeleton = Skeleton(skeleton.names, skeleton.parents, offsets, rest, hinges=skeleton.hinges)
-    return skeleton
+    return turned_at_door(read_robot(path).skeleton.scaled(options.unit or 1.0), door_turn(options.up or "z"))
 
 
 def read_robot(path: Path) -> Robot:
@@ -204,8 +194,9 @@ def read_robot(path: Path) -> Robot:
     ends = [(b, _tip(m, b)) for b in tree if b not in m.body_parentid[tree]]
     tips = tuple(EndSite(carrier[b], tip - inside[b]) for b, tip in ends if tip is not None)
     skeleton = Skeleton(
-        tuple(names), np.array(parents), np.array(offsets), np.array(rests), tips, hinges, fixed=frozenset(fixed)
-    )
+        tuple(names), np.array(parents), np.array(offsets), np.array(rests), tips, hinges, fixed=frozenset(fixed),
+        mass=float(m.body_mass[tree].sum()),
+    )  # fmt: skip
     return Robot(
         skeleton,
         tuple(hinges),
@@ -213,7 +204,6 @@ def read_robot(path: Path) -> Robot:
         tuple(carrier[b] for b in tree),
         tuple(m.body(b).name for b in tree),
         np.array([-inside[b] for b in tree]),
-        float(m.body_mass[tree].sum()),
     )
 
 

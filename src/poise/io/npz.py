@@ -24,7 +24,7 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.io.files import file_size, parse_json, write_atomically
-from poise.io.format import door_turn, ground_facts, ground_from
+from poise.io.format import door_turn, ground_facts, ground_from, turned_at_door
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -56,8 +56,8 @@ CURE = "Write the motion again with Poise. Of other programs' npz those of AMASS
 
 
 def matches(path: Path, head: bytes) -> bool:
-    """True for a zip that is named .npz."""
-    return path.suffix.lower() in EXTENSIONS and head.startswith(b"PK")
+    """True for an npz whose first member is Poise's header; those of other programs have formats of their own."""
+    return path.suffix.lower() in EXTENSIONS and head.startswith(b"PK") and b"header.npy" in head[:64]
 
 
 def members(path: Path) -> set[str]:
@@ -110,6 +110,7 @@ def write(motion: Motion, path: Path) -> None:
         "fixed": sorted(skeleton.fixed),
         "skin": None if skeleton.skin is None else skeleton.skin.tolist(),
         "skin_volume": skeleton.skin_volume,
+        "mass": skeleton.mass,
         "source": None if source is None else _source_facts(source),
     }
     arrays: dict[str, npt.NDArray[Any]] = {
@@ -186,7 +187,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
             translating=frozenset(map(int, header["translating"])),
             fixed=frozenset(map(int, header["fixed"])),
             skin=_skin(header.get("skin"), len(header["names"])),
-            skin_volume=_volume(header.get("skin_volume")),
+            skin_volume=_size(header, "skin_volume"),
+            mass=_size(header, "mass"),
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
         motion = replace(motion, source=_source(path, header["source"], motion))
@@ -296,16 +298,17 @@ def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
     )
 
 
-def _volume(given: Any) -> float | None:
-    """What the skin encloses [m³]; None in files that do not say it.
+def _size(header: dict[str, Any], name: str) -> float | None:
+    """A volume or mass; None in files that do not say it.
 
     Raises:
         ValueError: if it is no finite number, or below zero.
     """
+    given = header.get(name)
     if given is None:
         return None
     if type(given) not in (int, float) or not (np.isfinite(given) and given >= 0.0):
-        raise ValueError("skin_volume is no volume")
+        raise ValueError(f"{name} is no finite number, 0 or more")
     return float(given)
 
 
@@ -359,12 +362,9 @@ def _as_asked(motion: Motion, options: ReadOptions) -> Motion:
         motion = replace(motion, skeleton=motion.skeleton.scaled(scale), translations=scale * motion.translations)
         source = replace(source, unit=options.unit)
     if options.up and options.up != "z":
-        turn, skeleton = door_turn(options.up), motion.skeleton
-        offsets, rest = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
+        turn, skeleton = door_turn(options.up), turned_at_door(motion.skeleton, door_turn(options.up))
         moved, turned = motion.translations.copy(), motion.rotations.copy()
-        offsets[0], rest[0] = rotations.rotate(turn, offsets[0]), rotations.multiply(turn, rest[0])
         moved[:, 0], turned[:, 0] = rotations.rotate(turn, moved[:, 0]), rotations.multiply(turn, turned[:, 0])
-        skeleton = replace(skeleton, offsets=offsets, rest_rotations=rest)
         motion = replace(motion, skeleton=skeleton, translations=moved, rotations=turned)
         source = replace(source, up=options.up)
     return replace(motion, source=source)

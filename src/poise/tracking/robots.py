@@ -107,7 +107,13 @@ def figure_of_robot(robot: Robot) -> RobotFigure:
         for e in skeleton.end_sites
     )
     figure = Skeleton(
-        tuple(names), np.array(parents), np.array(offsets), np.tile(rotations.IDENTITY, (len(names), 1)), tips, hinges
+        tuple(names),
+        np.array(parents),
+        np.array(offsets),
+        np.tile(rotations.IDENTITY, (len(names), 1)),
+        tips,
+        hinges,
+        mass=skeleton.mass,
     )
     inside = rotations.rotate(rotations.conjugate(turns[carriers]), middle - places[carriers])
     return RobotFigure(figure, tuple(groups), tuple(carriers), turns[carriers], inside)
@@ -178,16 +184,13 @@ def follow(
         InvalidValue: if the robot has no legs to stand on.
     """
     figure = figure_of_robot(robot)
-    character = _standing(fit(figure.skeleton, mass=robot.mass))
+    character = _standing(fit(figure.skeleton))
     if not any(limb.kind == "leg" for limb in character.limbs):
         raise InvalidValue("Poise sees no legs in this robot; only robots on legs follow an actor.")
     tracked = track(actor, character, root=root, progress=progress)
-    joints = {k: [character.bodies[b].joint for b in limb.bodies] for k, limb in enumerate(character.limbs)}
-    ends = {
-        joints[k][-1]: FOOT if limb.kind == "leg" else HAND
-        for k, limb in enumerate(character.limbs)
-        if limb.kind in ("leg", "arm")
-    }
+    weights = {"leg": FOOT, "arm": HAND}
+    limbs = [limb for limb in character.limbs if limb.kind in weights]
+    ends = {character.bodies[limb.bodies[-1]].joint: weights[limb.kind] for limb in limbs}
     motion, errors = hinge_angles(tracked.motion, robot, figure, ends)
     return motion, tracked.report | {"robot": errors}
 
