@@ -404,6 +404,7 @@ class Connection(ServerConnection):
     def process_event(self, event: Event) -> None:
         """Count frames of every kind, pings and empty parts among them, which are never given to a reader."""
         if self.protocol.handshake_exc is None and self.state.name == "OPEN" and not self._frames.take():
+            log.warning("A page sends too much and is sent away.")
             self.protocol.fail(1008, "too many frames")
             self.send_data()
             return
