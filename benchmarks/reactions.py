@@ -3,8 +3,8 @@
     python -m benchmarks.reactions [PART …] [--seed N] [--count 12]
 
 Parts: recoveries (steps after pushes), falls, arms, foot (on one foot), walls, car, dodge, ice, files (the controllers
-in `examples/controllers`). A push lasts 0.1 s at the chest of the built-in adult unless a row says otherwise. Forces
-are those of steps of 0.01 s, in body weights (BW), not filtered.
+in `examples/controllers`), scenes (away from their defaults, the same in every run). A push lasts 0.1 s at the chest of
+the built-in adult unless a row says otherwise. Forces are those of steps of 0.01 s, in body weights (BW), not filtered.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def foot(random: np.random.Generator, count: int) -> None:
         row(100.0 * options["height"], side, raised, scraped, up)
 
 
-def told(label: str, result: SynthesisResult) -> None:
+def run_row(label: str, result: SynthesisResult) -> None:
     """Print how a run went."""
     report = result.report
     supports = ", ".join(sorted({f"{s['body']}: {s['object']}" for s in report["supports"]}))
@@ -227,42 +227,42 @@ def told(label: str, result: SynthesisResult) -> None:
     row(label, outcome, supports, hits, report["steps_taken"], most, report["energy"]["unexplained_rise_max_J"])
 
 
-TOLD = ("outcome", "touched or held", "hits", "steps", "BW", "energy J")
+RUN_COLUMNS = ("outcome", "touched or held", "hits", "steps", "BW", "energy J")
 
 
 def walls(random: np.random.Generator, count: int) -> None:
     """Two walls, ahead and to the left, other distances."""
-    head("Two walls, pushed toward them", "push, walls", *TOLD)
+    head("Two walls, pushed toward them", "push, walls", *RUN_COLUMNS)
     for _ in range(count):
         size, heading = random.uniform(250.0, 400.0), random.uniform(-20.0, 90.0)
         ahead, left = random.uniform(0.45, 0.9), random.uniform(0.4, 0.8)
         options = {"wall.count": 2, "wall.distance": ahead, "wall2.distance": left}
         label = f"{size:.0f} N at {heading:.0f}°, {ahead:.2f} m ahead, {left:.2f} m to the left"
-        told(label, synthesize("wall", pushes=[shove(size, heading)], seconds=5.0, options=options))
+        run_row(label, synthesize("wall", pushes=[shove(size, heading)], seconds=5.0, options=options))
 
 
 def car(random: np.random.Generator, count: int) -> None:
     """The cable car with other angles and bars."""
-    head("Cable car", "rocks, bar", *TOLD)
+    head("Cable car", "rocks, bar", *RUN_COLUMNS)
     for _ in range(count):
         degrees, ahead, height = random.uniform(6.0, 15.0), random.uniform(-0.1, 0.45), random.uniform(1.6, 2.0)
         options = {"rock.degrees": degrees, "bar.ahead": ahead, "bar.height": height}
-        told(f"{degrees:.1f}°, {ahead:.2f} m ahead, {height:.2f} m high", synthesize("cable-car", options=options))
+        run_row(f"{degrees:.1f}°, {ahead:.2f} m ahead, {height:.2f} m high", synthesize("cable-car", options=options))
 
 
 def dodge(random: np.random.Generator, count: int) -> None:
     """Balls to be feared at other heights, straight on and from other sides."""
-    head("Dodge", "ball", *TOLD)
+    head("Dodge", "ball", *RUN_COLUMNS)
     for k in range(count):
         aside, way = (random.uniform(-0.1, 0.1), random.uniform(-80.0, 80.0)) if k % 2 else (0.0, 0.0)
         height = random.uniform(0.9, 1.6)
         options = {"ball.height": height, "ball.aside": aside, "ball.from": way, "ball.harmful": True}
-        told(f"{height:.2f} m high, {aside:.2f} m beside, from {way:.0f}°", synthesize("dodge", options=options))
+        run_row(f"{height:.2f} m high, {aside:.2f} m beside, from {way:.0f}°", synthesize("dodge", options=options))
 
 
 def ice(random: np.random.Generator, count: int) -> None:
     """How far feet slip."""
-    head("Ice, pushes of 200 … 400 N", "push, friction", "slipped cm", *TOLD[:1], "steps")
+    head("Ice, pushes of 200 … 400 N", "push, friction", "slipped cm", *RUN_COLUMNS[:1], "steps")
     for _ in range(count):
         size, heading, friction = random.uniform(200.0, 400.0), random.uniform(0.0, 360.0), random.uniform(0.1, 0.2)
         result = synthesize("ice", pushes=[shove(size, heading)], seconds=6.0, options={"friction": friction})
@@ -273,12 +273,35 @@ def ice(random: np.random.Generator, count: int) -> None:
 
 def files(_random: np.random.Generator, _count: int) -> None:
     """The examples."""
-    head("Controllers in files", "file", *TOLD)
+    head("Controllers in files", "file", *RUN_COLUMNS)
     for name in ("crate", "chair", "catch", "get_up"):
         path = EXAMPLES / f"{name}_scene.toml"
         scene = load_scene(path) if path.exists() else None
         pushes = [shove(250.0, 0.0, start=0.1)] if name == "get_up" else []
-        told(name, synthesize(EXAMPLES / f"{name}.toml", scene=scene, pushes=pushes))
+        run_row(name, synthesize(EXAMPLES / f"{name}.toml", scene=scene, pushes=pushes))
+
+
+AWAY: tuple[tuple[str, tuple[float, float] | None, dict[str, float]], ...] = (
+    *(("wall", (size, 0.0), {}) for size in (250.0, 325.0, 400.0)),
+    *(("wall", (size, side), {"wall.count": 2}) for size in (250.0, 300.0, 400.0) for side in (100.0, 150.0)),
+    *(("cable-car", None, {"rock.degrees": degrees}) for degrees in (6.0, 10.0, 12.0, 15.0)),
+    ("dodge", None, {"ball.height": 1.2}),
+    ("dodge", None, {"ball.height": 1.2, "ball.aside": 0.0}),
+    *(("ice", (size, 0.0), {}) for size in (350.0, 400.0, 450.0)),
+    ("one-foot", None, {"height": 0.5}),
+)
+"""Behavior, push ahead and to the left at 1 s [N], and options."""
+
+
+def scenes(_random: np.random.Generator, _count: int) -> None:
+    """Scenes away from their defaults, one run each."""
+    head("Scenes away from their defaults", "scene", *RUN_COLUMNS)
+    for behavior, push, options in AWAY:
+        pushes = [] if push is None else [Push("chest", (*push, 0.0), 1.0, 0.1)]
+        names = [f"{name}={value:g}" for name, value in options.items()]
+        if push is not None:
+            names.insert(0, f"{push[0]:.0f} N ahead, {push[1]:.0f} N to the left")
+        run_row(f"{behavior}: {', '.join(names)}", synthesize(behavior, pushes=pushes, options=options))
 
 
 PARTS: Mapping[str, Callable[[np.random.Generator, int], None]] = {
@@ -291,6 +314,7 @@ PARTS: Mapping[str, Callable[[np.random.Generator, int], None]] = {
     "dodge": dodge,
     "ice": ice,
     "files": files,
+    "scenes": scenes,
 }
 
 
