@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("websockets")
 
 import poise
+from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.show.live_world import LiveWorld
 from poise.show.page import has_page
 from poise.world import Clip, Ragdoll, World
-from poise.world.drivers import turned
 from tests.live_pages import playing
 
 CRATE = (
@@ -89,7 +89,7 @@ def test_one_that_walks_goes_where_the_page_says(tmp_path: Path) -> None:
     assert ahead[-1, 0] > 1.2
     assert abs(ahead[-1, 1]) < 0.1
     assert left[-1, 1] > 0.4
-    assert turned(left[-1, 3:7], left[0, 3:7]) == pytest.approx(ada.walker.heading, abs=0.4)
+    assert rotations.yaw_to(left[0, 3:7], left[-1, 3:7]) == pytest.approx(ada.walker.heading, abs=0.4)
     # a shove changes the controller's velocity, and the body gives way besides
     source.set("turn", 0.0)
     source.begin()

@@ -172,7 +172,7 @@ def fit_hinge_limits(hinge: Hinge, rest: Array, local: Array) -> Limits:
         local: Rotation in the parent body's frame in each pose, shape (F, 4).
     """
     d = rotations.multiply(rotations.conjugate(rest), local)
-    angles = np.unwrap(2.0 * np.arctan2(d[..., 1:] @ hinge.axis, d[..., 0])) if len(d) else np.zeros(1)
+    angles = np.unwrap(rotations.twist_angle(d, hinge.axis)) if len(d) else np.zeros(1)
     angles = angles - 2.0 * np.pi * np.round(np.median(angles) / (2.0 * np.pi))
     file_range = (hinge.lower, hinge.upper)
     lower, upper = (

@@ -81,8 +81,7 @@ def q_to_motion(character: Character, q: Array, times: Array | float, source: Mo
 def hinge_angle(axis: Array, local: Array, rest: Array | None) -> Array:
     """Angle [rad], −π … π, of hinge rotations `local` (..., 4) from the hinge's rest turn, shape (...)."""
     turn = local if rest is None else rotations.multiply(rotations.conjugate(rest), local)
-    angle = 2.0 * np.arctan2(turn[..., 1:] @ axis, turn[..., 0])
-    return np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi
+    return np.remainder(rotations.twist_angle(turn, axis) + np.pi, 2.0 * np.pi) - np.pi
 
 
 def apply_deviation(character: Character, motion: Motion, reference: Array, simulated: Array) -> Motion:

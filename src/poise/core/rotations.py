@@ -115,6 +115,11 @@ def between(a: Array, b: Array) -> Array:
     return normalize(np.concatenate([[w], np.cross(a, b)]))
 
 
+def twist_angle(q: Array, axis: Array) -> Array:
+    """How far rotations (..., 4) turn about a unit axis (3,) [rad], −2π … 2π, shape (...): of q = swing · twist."""
+    return 2.0 * np.arctan2(q[..., 1:] @ axis, q[..., 0])
+
+
 def yaw_between(first: Array, second: Array) -> Array:
     """Turn about the vertical that brings one orientation nearest to another [rad], −π … π; 0 where all are as near."""
     turn = multiply(second, conjugate(first))

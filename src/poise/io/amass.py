@@ -86,13 +86,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
     if turns is None:
         turns = np.concatenate([arrays["root_orient"], arrays["pose_body"]], axis=1)
     count = len(JOINTS)
-    if (
-        trans.ndim != 2
-        or trans.shape[1] != 3
-        or turns.ndim != 2
-        or len(turns) != len(trans)
-        or turns.shape[1] < 3 * count
-    ):
+    is_table = trans.ndim == turns.ndim == 2 and len(turns) == len(trans)
+    if not is_table or trans.shape[1] != 3 or turns.shape[1] < 3 * count:
         problem = f"trans has shape {trans.shape} and the poses {turns.shape}; (F, 3) and (F, {3 * count}) are read."
         raise FileFormatError(problem, path=path, cure=AGAIN)
     rate = next((float(np.ravel(arrays[name])[0]) for name in RATES if name in arrays), None)

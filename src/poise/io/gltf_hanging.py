@@ -238,9 +238,9 @@ def hang_chains(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
     """How chains that a file keeps beside the trunk hang on it: legs and tails of their own under one bare node.
 
     Where the root moves no skin and lies away from the body, on the floor, each chain hangs on a bone of the trunk with
-    which it shares many edges of the skin: the one nearest to the root, so that both legs hang on one. All must keep
-    their places there, at least as well as on the node. Single joints, feet that follow a target, are told by motion
-    alone.
+    which it shares many edges of the skin: the one nearest to the root, so that both legs hang on one. In the clips
+    each must stay in place there at least as well as on the node. Where single joints hang, such as feet that follow
+    a target, motion alone decides.
 
     Args:
         rig: What is known; without clips nothing wanders.

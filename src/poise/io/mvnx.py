@@ -7,7 +7,7 @@ Z up. In the "identity" frame all segments are turned like the world. Source: MV
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from xml.parsers import expat
@@ -34,7 +34,7 @@ LONGEST = 1 << 20
 """No text of one element has more letters than this."""
 CURE = "Export it again from Xsens MVN (File, Export, MVNX), with orientation and position."
 RIGID = 5e-3
-"""Segments that leave their joints by more than this are told of [m]; 2 mm are usual."""
+"""A segment farther than this from its joint is mentioned in a warning [m]; 2 mm are usual."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     apart = float(np.linalg.norm(motion.world[0] - expected, axis=-1).max())
     if apart > RIGID * unit:
         warnings.append(
-            f"Segments leave their joints by up to {100 * apart:.1f} cm in the file; here they stay on them."
+            f"In the file, segments are up to {100 * apart:.1f} cm away from their joints; here they stay on them."
         )
     known = Evidence(unit, 1.0, "MVNX is in meters" if options.unit is None else "as its user says")
     source = Source(
@@ -113,7 +113,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         warnings=tuple(warnings),
         clips=(found.name or path.stem,),
     )
-    return Motion(skeleton, motion.times, moved, local, source)
+    return replace(motion, source=source).placed(*motion.world)
 
 
 def _parse(path: Path) -> _Recording:

@@ -8,6 +8,7 @@ import numpy as np
 
 from poise.body.character import Character, fit
 from poise.body.posing import motion_to_q
+from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Force, Push
@@ -17,7 +18,7 @@ from poise.locomotion.examples import Locomotion
 from poise.locomotion.walker import Pose, Walker
 from poise.terrain import Terrain
 from poise.world import Driver, Stream
-from poise.world.drivers import Lists, turned
+from poise.world.drivers import Lists
 
 
 class Walking(Driver):
@@ -59,7 +60,7 @@ class Walking(Driver):
         self._figure, place, heading = character, self._place, self._heading
         if start is not None:
             ahead = self._q(Walker(self.examples, dt).step((0.0, 0.0)))
-            place, heading = start[0][:2].tolist(), turned(start[0][3:7], ahead[3:7])
+            place, heading = start[0][:2].tolist(), rotations.yaw_to(ahead[3:7], start[0][3:7])
         self.walker = Walker(self.examples, dt, place=place, heading=heading)
         first = self._q(self.walker.step((0.0, 0.0)))
         self._stream = Stream(character, first, preset=self._preset, options=self._options)

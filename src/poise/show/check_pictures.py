@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from poise.analysis.analyze import Analysis
+from poise.body.anatomy import side_of
 from poise.check.finding import Finding
 from poise.check.report import Pictures
 from poise.core.motion import Motion
@@ -162,51 +163,7 @@ def _lines(motion: Motion, frames: list[int]) -> tuple[Array, list[str]]:
             ends.append((place[int(skeleton.parents[joint])], k, joint))
     flat = np.stack([points[..., :2] @ along, points[..., 2]], axis=-1)
     flat[..., 0] -= flat[:, place[root], 0][:, None]
-    return flat[:, [[a, b] for a, b, _ in ends]], [side_of(skeleton.names[j]) for _, _, j in ends]
-
-
-def side_of(name: str) -> str:
-    """One of "left", "right" and "middle", as a joint's name says it."""
-    plain = name.rsplit(":", 1)[-1].lower()
-    for side, letter in (("left", "l"), ("right", "r")):
-        if side in plain or plain.endswith((f"_{letter}", f".{letter}", f"-{letter}")) or f"_{letter}_" in plain:
-            return side
-    # CMU and Daz: lfemur, rShldr; "lowerback" and "root" are neither
-    stem = name.rsplit(":", 1)[-1]
-    if len(stem) > 1 and stem[0] in "lr" and (stem[1].isupper() or stem[1:].lower() in _LIMB_WORDS):
-        return "left" if stem[0] == "l" else "right"
-    if len(stem) > 2 and stem[0] in "LR" and stem[1].isupper() and stem[2].islower():
-        return "left" if stem[0] == "L" else "right"
-    return "middle"
-
-
-_LIMB_WORDS = frozenset(
-    {
-        "femur",
-        "tibia",
-        "foot",
-        "toes",
-        "clavicle",
-        "humerus",
-        "radius",
-        "wrist",
-        "hand",
-        "fingers",
-        "thumb",
-        "hipjoint",
-        "hip",
-        "knee",
-        "ankle",
-        "shoulder",
-        "elbow",
-        "upleg",
-        "leg",
-        "arm",
-        "forearm",
-        "toebase",
-    }
-)
-"""What follows an l or r in skeletons that write sides so: lfemur, rhand."""
+    return flat[:, [[a, b] for a, b, _ in ends]], [side_of(skeleton.names[j]) or "middle" for _, _, j in ends]
 
 
 def picture(width: float, height: float, parts: Sequence[str], label: str) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.goals.polygon import nearest_inside
 from poise.tracking.stance import Foot, RecoveryStep
 
@@ -228,15 +228,16 @@ def recovery_steps(
     size = math.hypot(error[0], error[1]) / leg
     capture = own.place + own.velocity / own.rate
     steps = [foot.recovery for foot in feet]
+    tempo = math.sqrt(leg / HUMAN_LEG)
     active = {foot.driver for foot in feet if foot.recovery is not None}
     if not active:
-        waits = min(foot.rested for foot in feet) < WAITING * math.sqrt(leg / 0.82)
+        waits = min(foot.rested for foot in feet) < WAITING * tempo
         if waits or not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
             return steps
         if float(np.linalg.norm(nearest_inside(touching, capture) - capture)) < OUTSIDE * leg:
             return steps
     drivers = active or {foot.driver for foot in feet}
-    duration, peak = STEP_TIME * math.sqrt(leg / 0.82), STEP_HEIGHT * leg
+    duration, peak = STEP_TIME * tempo, STEP_HEIGHT * leg
     best, found = math.inf, [None if s is None else s.later(dt, s.shift) for s in steps]
     for driver in sorted(drivers):
         remain = [foot for foot in feet if foot.driver != driver and foot.stands]

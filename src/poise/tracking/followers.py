@@ -22,6 +22,7 @@ from poise.tracking.lists import Settings, settings_of
 from poise.tracking.protocols.playout import PAUSE
 from poise.tracking.retarget import Role, heading, parse_roles, propose_roles, yaw_turn
 from poise.tracking.run import RATE, RecordedActor
+from poise.tracking.stance import eased
 from poise.tracking.tracker import PerformanceTracker
 
 EASE = 0.8
@@ -235,7 +236,7 @@ class Tracking:
         neutral[:2] = pose[:2]
         assert self.tracker is not None
         neutral[2] += self.tracker.actor_floor or 0.0
-        part = self._rested * self._rested * (3.0 - 2.0 * self._rested)
+        part = eased(self._rested)
         poses = np.stack([pose, neutral])
         return interpolate_q(self._actor, np.array([0.0, 1.0]), poses, np.array([part]))[0]
 

@@ -71,7 +71,7 @@ class RecoveryStep(NamedTuple):
 
     def share(self, dt: float) -> float:
         """How much of its remaining way a foot goes in a step of `dt`, for it to set off and arrive slowly [1]."""
-        now, before = _eased(1.0 - self.left / self.total), _eased(max(0.0, 1.0 - (self.left + dt) / self.total))
+        now, before = eased(1.0 - self.left / self.total), eased(max(0.0, 1.0 - (self.left + dt) / self.total))
         return min(1.0, (now - before) / max(1.0 - before, 1e-9))
 
     def later(self, dt: float, shift: Array) -> RecoveryStep:
@@ -81,7 +81,8 @@ class RecoveryStep(NamedTuple):
         return self._replace(left=left, shift=shift)
 
 
-def _eased(u: float) -> float:
+def eased(u: float) -> float:
+    """A part, 0 … 1, that sets off and arrives slowly: u² (3 − 2 u)."""
     return u * u * (3.0 - 2.0 * u)
 
 
@@ -255,7 +256,7 @@ class Foot:
         """The target, held where the foot stands."""
         if self.share <= 0.0:
             return wanted
-        s = self.share * self.share * (3.0 - 2.0 * self.share)
+        s = eased(self.share)
         place, turn = self._rolled(wanted.turn)
         rest = 1.0 - s
         return Goal(

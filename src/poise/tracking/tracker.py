@@ -41,7 +41,7 @@ from poise.tracking.calibration import (
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
-from poise.tracking.stance import Foot, carrying_points
+from poise.tracking.stance import Foot, carrying_points, eased
 from poise.tracking.targets import STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")
@@ -241,7 +241,7 @@ class PerformanceTracker:
             self.v = velocity_at(self._posing, self.targets, self.q)
             if self._joined is not None:
                 part = min(1.0, (self.time + self.dt) / JOINING)
-                ends, part = np.stack([self._joined, self.q]), part * part * (3.0 - 2.0 * part)
+                ends, part = np.stack([self._joined, self.q]), eased(part)
                 out = interpolate_q(self.character, np.array([0.0, 1.0]), ends, np.array([part]))[0]
             self.counts.steps -= 1
             self.counts.beginning_steps += 1

@@ -150,7 +150,7 @@ class Clip(Driver):
         if start is not None:
             first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
             place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
-            heading += turned(start[0][3:7], first[3:7])
+            heading += rotations.yaw_to(first[3:7], start[0][3:7])
         motion = moved_to(self._motion, place, heading, terrain.ground - character.floor)
         options = self._options
         if self._get_up is None and options.after == "path":
@@ -262,12 +262,6 @@ def moved_to(motion: Motion, place: Sequence[float] | None, heading: float | Non
     translations[:, root] = rotations.rotate(spin, translations[:, root] - start) + shift
     turns[:, root] = rotations.multiply(spin, turns[:, root])
     return replace(motion, translations=translations, rotations=turns)
-
-
-def turned(q: Array, other: Array) -> float:
-    """How far one orientation is turned about the vertical against another [rad]."""
-    turn = rotations.multiply(q, rotations.conjugate(other))
-    return 2.0 * math.atan2(float(turn[3]), float(turn[0]))
 
 
 def _lasting(motion: Motion) -> Motion:

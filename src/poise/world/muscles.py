@@ -37,7 +37,7 @@ from poise.synthesis.records import Applied, Moved
 from poise.synthesis.world import Solved
 from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
-from poise.world.drivers import Driver, Lists, turned
+from poise.world.drivers import Driver, Lists
 
 BRAKE = 3.0
 """How fast a joint of a ragdoll slows down by itself [1/s]."""
@@ -240,4 +240,4 @@ def moved_on(lists: Lists, force: Array, q: Array, v: Array) -> tuple[Array, Arr
 
 def _upright(q: Array, other: Array) -> Array:
     """The turn about the vertical of one orientation against another."""
-    return rotations.from_rotation_vector(np.array([0.0, 0.0, turned(q, other)]))
+    return rotations.from_rotation_vector(np.array([0.0, 0.0, rotations.yaw_to(other, q)]))
