@@ -214,14 +214,8 @@ def _require_endings(html: Path | None, stats: Path | None) -> None:
 
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise InvalidValue(f"--html writes a page; call it {html.with_suffix('.html')}, or give --junit for XML.")
-    if stats is not None and stats.suffix.lower() in (
-        *known_extensions(),
-        *EXTENSIONS,
-        ".csv",
-        ".htm",
-        ".svg",
-        ".toml",
-    ):
+    of_files = {*known_extensions(), *EXTENSIONS, ".csv", ".htm", ".svg", ".toml"}
+    if stats is not None and stats.suffix.lower() in of_files:
         raise InvalidValue(f"--stats writes a folder of figures and CSV; call it {stats.with_suffix('')}.")
 
 

@@ -93,11 +93,11 @@ def check_one(
         seen = on_ground(read_clip(file, how), Wanted(), None)
         look: dict[str, Any] = {"width": 110, "height": 110} if record.suffix.lower() == ".png" else {}
         draw(scene_of_motion(seen.motion, seen.character, terrain=seen.terrain), record, **look)
-    for names, how_bad in ((Counter(f.name for f in report.findings if f.fails), "fails: "),
-                           (Counter(f.name for f in report.findings if not f.fails), "mild: ")):  # fmt: skip
-        words = ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in names.items())
-        if words:
-            typer.echo(f"warning: {how_bad}{words}.", err=True)
+    for fails, how_bad in ((True, "fails"), (False, "mild")):
+        counts = Counter(f.name for f in report.findings if f.fails is fails)
+        if counts:
+            names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in counts.items())
+            typer.echo(f"warning: {how_bad}: {names}.", err=True)
     failing = sum(f.fails for f in report.findings)
     measures = {k: report.measures.get(k) for k in ("frames", "fps")}
     print_json(measures | {"failing": failing, "warned": len(report.findings) - failing})

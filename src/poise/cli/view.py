@@ -110,14 +110,14 @@ def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: 
 
 
 def _of_markers(file: Path, how: ReadOptions) -> Scene:
-    """A recording of markers as a scene; an up axis that was guessed is told."""
+    """The scene of a recording of markers; says so where the up axis is a guess."""
     from poise.io.markers import UNSURE, read_markers
     from poise.show.motion_scene import scene_of_markers
 
     markers = read_markers(file, how)
     guess = markers.evidence["up"]
     if guess.confidence <= UNSURE:
-        note(f"{markers.up} was taken as up: {guess.reason}. --up says another.")
+        note(f"The up axis is a guess, {markers.up}: {guess.reason}. Give another with --up.")
     return scene_of_markers(markers, file.name)
 
 

@@ -270,7 +270,7 @@ def advance(
         if carried[k].any():
             root, end = places[limb.bodies[0]], places[limb.bodies[-1]]
             passed.append(Hit(limb.attached, root + limb.lever * (end - root), carried[k]))
-    # a leg that does not stand gives way while the trunk is pushed
+    # a leg off the ground gives way while the trunk is pushed
     thrown = np.sum([h.force for h in passed], axis=0) if passed else np.zeros(3)
     drive = float(np.linalg.norm(thrown)) / (body.mass * GRAVITY)
     for k, limb in enumerate(body.limbs):
