@@ -37,7 +37,7 @@ def export(
             "-o",
             "--output",
             metavar="OUT",
-            help="File to write; beside it one with .json behind its name: joints, contacts, feasibility. For a folder, a folder.",
+            help="File to write; beside it NAME.json with joints, contacts and feasibility. For a folder, a folder.",
             show_default=False,
             rich_help_panel=options.OUTPUT,
         ),
