@@ -15,6 +15,7 @@ from poise.core import rotations
 from poise.core.typing import Array
 
 IDENTITY: Array = np.array([1.0, 0.0, 0.0, 0.0])
+_OPPOSITE: Array = np.array([1.0, -1.0, -1.0, -1.0])
 GIMBAL_LOCK = 5e-8
 """Half of the angle [rad] between the first and the third axis below which only one of their turns is known."""
 
@@ -22,6 +23,17 @@ GIMBAL_LOCK = 5e-8
 def multiply(a: Array, b: Array) -> Array:
     """Product a b of quaternions, shapes (..., 4) that broadcast."""
     a, b = np.asarray(a), np.asarray(b)
+    if a.ndim == 1 and b.ndim == 1:  # one pair, in plain floats: a fifth of the time
+        w, x, y, z = a.tolist()
+        e, f, g, h = b.tolist()
+        return np.array(
+            [
+                w * e - x * f - y * g - z * h,
+                w * f + x * e + y * h - z * g,
+                w * g - x * h + y * e + z * f,
+                w * h + x * g - y * f + z * e,
+            ]
+        )
     aw, ax, ay, az = a[..., 0], a[..., 1], a[..., 2], a[..., 3]
     bw, bx, by, bz = b[..., 0], b[..., 1], b[..., 2], b[..., 3]
     # written into place: np.stack of the four takes half of the time again
@@ -36,13 +48,20 @@ def multiply(a: Array, b: Array) -> Array:
 
 def conjugate(q: Array) -> Array:
     """Inverse of unit quaternions, shape (..., 4)."""
-    return np.asarray(q) * np.array([1.0, -1.0, -1.0, -1.0])
+    return np.asarray(q) * _OPPOSITE
 
 
 def rotate(q: Array, x: Array) -> Array:
     """Vectors x (..., 3) turned by unit quaternions q (..., 4), broadcasting."""
     # x + w t + u × t with t = 2 u × x, written out: np.cross takes five times as long
     q, x = np.asarray(q, dtype=np.float64), np.asarray(x, dtype=np.float64)
+    if q.ndim == 1 and x.ndim == 1:  # one vector, in plain floats
+        w, a, b, c = q.tolist()
+        x0, x1, x2 = x.tolist()
+        t0, t1, t2 = 2.0 * (b * x2 - c * x1), 2.0 * (c * x0 - a * x2), 2.0 * (a * x1 - b * x0)
+        return np.array(
+            [x0 + w * t0 + (b * t2 - c * t1), x1 + w * t1 + (c * t0 - a * t2), x2 + w * t2 + (a * t1 - b * t0)]
+        )
     w, a, b, c = q[..., 0], q[..., 1], q[..., 2], q[..., 3]
     x0, x1, x2 = x[..., 0], x[..., 1], x[..., 2]
     t0, t1, t2 = 2.0 * (b * x2 - c * x1), 2.0 * (c * x0 - a * x2), 2.0 * (a * x1 - b * x0)
@@ -74,6 +93,11 @@ def from_matrix(m: Array) -> Array:
 def from_rotation_vector(r: Array) -> Array:
     """Unit quaternions (..., 4) of rotation vectors [rad], shape (..., 3)."""
     r = np.asarray(r, dtype=np.float64)
+    if r.ndim == 1:
+        x, y, z = r.tolist()
+        half = 0.5 * math.sqrt(x * x + y * y + z * z)
+        share = 0.5 * math.sin(half) / half if half else 0.5
+        return np.array([math.cos(half), share * x, share * y, share * z])
     angle = np.linalg.norm(r, axis=-1, keepdims=True)
     half = 0.5 * angle
     # sin(x/2)/x without a division by zero: np.sinc(t) = sin(pi t)/(pi t)
@@ -83,10 +107,16 @@ def from_rotation_vector(r: Array) -> Array:
 def to_rotation_vector(q: Array) -> Array:
     """Shortest rotation vectors [rad] (..., 3) of unit quaternions (..., 4)."""
     q = np.asarray(q)
+    if q.ndim == 1:
+        w, x, y, z = q.tolist()
+        sine = math.sqrt(x * x + y * y + z * z)
+        share = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 1e-12 else 2.0
+        share = -share if w < 0.0 else share
+        return np.array([share * x, share * y, share * z])
     q = np.where(q[..., :1] < 0.0, -q, q)
-    sine = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
-    angle = 2.0 * np.arctan2(sine, q[..., :1])
-    scale = np.where(sine > 1e-12, angle / np.where(sine > 1e-12, sine, 1.0), 2.0)
+    sines = np.linalg.norm(q[..., 1:], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sines, q[..., :1])
+    scale = np.where(sines > 1e-12, angle / np.where(sines > 1e-12, sines, 1.0), 2.0)
     return scale * q[..., 1:]
 
 

@@ -184,7 +184,14 @@ def _write_again(step: Step, s: Block) -> bool:
     values.is_spread, values.touching, values.n = 0, count, 4 * count
     values.dt, s.friction[:count] = step.dt, contacts.friction
     s.contact_points[:count], s.normals[:count], s.external[:] = contacts.points, contacts.normals, step.external
+    for term in table_of(s).on_coefficients:
+        s.weight[: 4 * count], s.target[: 4 * count] = term.weight, term.target
     return not write_terms(s)
+
+
+def _are_constant(terms: Sequence[Objective]) -> bool:
+    """Whether contact coefficients have at most one target and weight, which are the same for all of them."""
+    return len(terms) <= 1 and all([isinstance(x, float) for term in terms for x in (term.weight, term.target)])
 
 
 def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]) -> Block:
@@ -203,7 +210,9 @@ def write(step: Step, objectives: Sequence[Objective], constraints: Sequence[Con
         try:
             Writer(step, s, is_plain=is_plain).write(terms, table)
             are_kept = type(objectives) is tuple and type(constraints) is tuple
-            if are_kept and table.is_by_point and not table.others and all([r and r.is_fixed for r in table.rows]):
+            are_kept = are_kept and (table.is_by_point or _are_constant(table.on_coefficients))
+            rows = [r for r, slot in zip(table.rows, table.slots, strict=True) if slot >= 0]
+            if are_kept and not table.others and all([r and r.is_fixed for r in rows]):
                 table.lists = objectives, constraints
             return s
         except Full as full:

@@ -71,6 +71,12 @@ def capture_error(own: Sway, wanted: Sway) -> Array:
     return own.place - wanted.place + (own.velocity - wanted.velocity) / own.rate
 
 
+def outside(points: Array, place: Array) -> float:
+    """How far a place (2,) is outside the convex hull of points (n, 2) [m]; 0 inside."""
+    inside = nearest_inside(points, place)
+    return math.hypot(place[0] - inside[0], place[1] - inside[1])
+
+
 def within(points: Array, place: Array, margin: float = 0.0) -> Array:
     """A place (2,), no further from the convex hull of points (n, 2) than a margin [m]."""
     inside = nearest_inside(points, place)
@@ -109,11 +115,12 @@ def must_carry(weight: Array, feet: Sequence[Foot], places: Array, leg: float) -
     others = [foot for foot in feet if not foot.stands]
     if not others:
         return None
-    off = float(np.linalg.norm(weight - nearest_inside(np.concatenate(standing), weight))) if standing else math.inf
-    soles = [places[foot.row] + foot.arms() for foot in others]
-    away = [float(np.linalg.norm(weight - nearest_inside(sole, weight))) for sole in soles]
+    off = outside(np.concatenate(standing), weight) if standing else math.inf
+    if off <= UNEXPLAINED * leg:
+        return None
+    away = [outside(places[foot.row] + foot.arms(), weight) for foot in others]
     least = int(np.argmin(away))
-    return others[least] if off > max(UNEXPLAINED * leg, away[least]) else None
+    return others[least] if off > away[least] else None
 
 
 def com_acceleration(
@@ -234,7 +241,7 @@ def recovery_steps(
         waits = min(foot.rested for foot in feet) < WAITING * tempo
         if waits or not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
             return steps
-        if float(np.linalg.norm(nearest_inside(touching, capture) - capture)) < OUTSIDE * leg:
+        if outside(touching, capture) < OUTSIDE * leg:
             return steps
     drivers = active or {foot.driver for foot in feet}
     duration, peak = STEP_TIME * tempo, STEP_HEIGHT * leg
@@ -264,10 +271,9 @@ def recovery_steps(
             begun = foot.recovery or RecoveryStep(duration, duration, peak, off)
             after[k] = begun.later(dt, off)
         end = wanted.place + wanted.velocity / own.rate + shift + landing
-        outside = float(np.linalg.norm(end - nearest_inside(np.concatenate(soles), end)))
-        outside += math.hypot(landing[0], landing[1])
-        if outside < best:
-            best, found = outside, after
+        left_out = outside(np.concatenate(soles), end) + math.hypot(landing[0], landing[1])
+        if left_out < best:
+            best, found = left_out, after
     return found
 
 

@@ -282,9 +282,11 @@ class Bend(NamedTuple):
 
     def knees_at(self, length: float) -> Array:
         """Coordinates of the knees for a way from hip to end [m], shape (C,)."""
-        k = float(np.interp(length, self.lengths[::-1], np.arange(len(self.lengths))[::-1]))
-        first = min(int(k), len(self.lengths) - 2)
-        return self.knees[first] + (k - first) * (self.knees[first + 1] - self.knees[first])
+        last = len(self.lengths) - 2
+        first = min(max(last + 1 - int(self.lengths[::-1].searchsorted(length)), 0), last)
+        longer, shorter = self.lengths[first : first + 2].tolist()
+        share = min(max((longer - length) / (longer - shorter), 0.0), 1.0)
+        return self.knees[first] + share * (self.knees[first + 1] - self.knees[first])
 
     def toward(self, model: Model, q: Array, before: Array, now: Array, dt: float) -> tuple[Index, Array, Array]:
         """Dofs of the knees, how far a pose (nq,) is from where they should be [rad], and how fast that moves [rad/s].

@@ -36,7 +36,7 @@ from poise.step import quantities as y
 from poise.terrain import Terrain
 from poise.tracking.retarget import Role, end_body
 
-Terms = tuple[list[Objective], list[Equal | AtLeast | Within]]
+Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
 """Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
 ON_GROUND = 0.03
@@ -215,9 +215,10 @@ class Lists:
         self.free: dict[str, tuple[int, int]] = {}
         self._joint_weights(roles)
         self._strength = np.maximum(torque_limits(character), self._carrying_strength(roles))
-        self.set_weights(settings)
         self._limits = JointLimits(character, Bounds(near_angle=10.0, near_ground=0.0, return_share=0.2))
         self._rest = _Resting(standing, np.zeros(model.nv), np.zeros(model.nv))
+        self._allocate(first_end)
+        self.set_weights(settings)
 
     def set_weights(self, settings: Settings) -> None:
         """Take other weights."""
@@ -233,6 +234,7 @@ class Lists:
         self.dof_weight[6:] = [kinds[kind] for kind in self.kinds[6:]]
         self.limits = s.strength * self._strength
         self._weak = 100.0 / np.maximum(self.limits, 1e-6) ** 2
+        self._terms: dict[bool, Terms] = {False: self._made(is_held=False), True: self._made(is_held=True)}
 
     def _joint_weights(self, roles: Sequence[Role]) -> None:
         """The part of each dof, and the dofs of each free limb."""
@@ -283,6 +285,68 @@ class Lists:
 
     # --- following
 
+    def _allocate(self, points: int) -> None:
+        """Room for what changes from step to step; the terms of both lists refer to it, and are made once."""
+        nv, bodies, ends = self.model.nv, self.model.body_count - 1, len(self.ends)
+        self._points = np.concatenate([self._end_points, np.arange(points)])
+        self._point_axes = np.zeros((ends + points, 3, 3))
+        self._point_axes[:] = np.eye(3)
+        self._normals = np.zeros((points, 1, 3))
+        self._under, self._over = np.full(points, -np.inf), np.arange(points)
+        self._limit_rows, self._limit_lower = np.zeros((self._limits.most, nv)), np.full(self._limits.most, -np.inf)
+        self._dof_pull, self._dof_now = np.zeros(nv), np.zeros(nv)
+        self._com_pull, self._spin_fade, self._wrench = np.zeros(2), np.zeros(3), np.zeros(6)
+        self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
+        self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))
+        self._spring_pull, self._spring_weight, self._damping = np.zeros(nv), np.zeros(nv), np.zeros(nv)
+
+    def _made(self, *, is_held: bool) -> Terms:
+        """The list without or with a force at the root."""
+        s = self.settings
+        objectives = [
+            Objective(y.JointAcceleration(), self._dof_pull, self._dof_now, "pelvis and pose"),
+            Objective(y.ComAcceleration("xy"), self._com_pull, s.com, "center of mass"),
+            Objective(
+                y.PointAcceleration(self._points, self._point_axes),
+                self._place_pull.reshape(-1),
+                self._place_weight.reshape(-1),
+                "ends of limbs, standing feet",
+            ),
+            Objective(
+                y.BodyAngularAcceleration(), self._turn_pull.reshape(-1), self._turn_now.reshape(-1), "turns of ends"
+            ),
+        ]
+        if s.momentum:
+            scale = s.momentum / self.inertia**2
+            objectives.append(Objective(y.AngularMomentumRate(), self._spin_fade, scale, "angular momentum"))
+        strength, first = [], 6
+        for name, (begin, end) in sorted(self.free.items(), key=lambda item: item[1]):
+            torque = y.JointTorque((begin, end), self._damping[begin:end])
+            target, weight = self._spring_pull[begin:end], self._spring_weight[begin:end]
+            objectives.append(Objective(torque, target, weight, name))
+            strength += [self._within(y.JointTorque((first, begin)))] if begin > first else []
+            strength.append(self._within(torque))
+            first = end
+        strength += [self._within(y.JointTorque((first, self.model.nv)))] if first < self.model.nv else []
+        objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
+        constraints: list[Equal | AtLeast | Within] = [
+            AtLeast(y.PointAcceleration(self._over, self._normals), self._under, 10.0, "ground"),
+            AtLeast(y.JointAcceleration(along=self._limit_rows), self._limit_lower, 1.0, "joint limits"),
+            *strength,
+        ]
+        if is_held:
+            objectives.append(Objective(y.RootWrench(), 0.0, self._wrench, "root wrench"))
+        else:
+            constraints.insert(0, Equal(y.RootWrench(), 0.0, "root wrench"))
+        return tuple(objectives), tuple(constraints)
+
+    def _within(self, torque: y.JointTorque) -> Within:
+        """Torques within the strength of the joints; those of a spring at the end of the step."""
+        first, end = torque.dofs
+        assert end is not None
+        most = self.limits[first - 6 : end - 6]
+        return Within(torque, -most, most, self._weak[first - 6 : end - 6], "torque limits")
+
     def following(
         self,
         step: Step,
@@ -294,7 +358,7 @@ class Lists:
         held: Index,
         softness: float,
     ) -> Terms:
-        """The list of a step that follows the actor.
+        """The list of a step that follows the actor. It is the same in every step, with other numbers.
 
         Args:
             step: The step.
@@ -306,30 +370,24 @@ class Lists:
             softness: 0 for nobody at the root, 1 for the soft root; above, it is held by that much more.
         """
         s, state = self.settings, step.state
-        objectives = [self._joints(state, q, v, targets, softness)]
-        objectives.append(Objective(y.ComAcceleration("xy"), pull, s.com, "center of mass"))
-        objectives.append(self._places(state, targets, ground, held, step.dt))
-        objectives.append(self._turns(state, targets))
-        if s.momentum:
-            fade = -s.momentum_rate * state.data.angular_momentum(1) if s.momentum_rate else 0.0
-            scale = s.momentum / self.inertia**2
-            objectives.append(Objective(y.AngularMomentumRate(), fade, scale, "angular momentum"))
+        self._joints(state, q, v, targets, softness)
+        self._com_pull[:] = pull
+        self._places(state, targets, ground, held, step.dt)
+        self._turns(state, targets)
+        if s.momentum_rate:
+            self._spin_fade[:] = -s.momentum_rate * state.data.angular_momentum(1)
         if self.free:
-            objectives += self.springs(step, q, v)
-        if step.contacts.count:
-            objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
-        constraints = self._bounds(step, q, v, ground)
+            self._springs(step, q, v)
+        self._bounds(step, q, v, ground)
         if softness > 0.0:
-            weight = np.repeat([s.root / self.model.subtree_masses[1] ** 2, s.root / self.inertia**2], 3)
-            objectives.append(Objective(y.RootWrench(), 0.0, weight / softness, "root wrench"))
-        else:
-            constraints.insert(0, Equal(y.RootWrench(), 0.0, "root wrench"))
-        return objectives, constraints
+            self._wrench[:3] = s.root / (softness * self.model.subtree_masses[1] ** 2)
+            self._wrench[3:] = s.root / (softness * self.inertia**2)
+        return self._terms[softness > 0.0]
 
-    def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float) -> Objective:
+    def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float) -> None:
         """Pelvis and pose, which are accelerations of single dofs."""
-        s = self.settings
-        pull = s.pose_stiffness * self.model.difference(q, self.pose, 1.0)
+        s, pull, weight = self.settings, self._dof_pull, self._dof_now
+        pull[:] = s.pose_stiffness * self.model.difference(q, self.pose, 1.0)
         pull -= (2.0 * math.sqrt(s.pose_stiffness)) * v
         k = self._pelvis_stiffness
         pull[:3] = targets.acceleration[0] + k * (targets.place[0] - state.data.xpos[1])
@@ -339,58 +397,43 @@ class Lists:
         stiffness = s.responsiveness * s.pelvis_turn_stiffness
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
-        weight = self.dof_weight
+        weight[:] = self.dof_weight
         if targets.knees is not None:
             dofs, turn, rate = targets.knees
             pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])
-            weight = weight.copy()
             weight[dofs] = s.knee
         if softness > 0.0:  # what is held is held to the actor's way
-            weight = weight.copy()
             weight[:3] = s.pelvis
             weight[3:6] *= 1.0 + 9.0 * min(softness, 1.0)
-        return Objective(y.JointAcceleration(), pull, weight, "pelvis and pose")
 
-    def _places(self, state: State, targets: Targets, ground: Ground, held: Index, dt: float) -> Objective:
-        """Ends of limbs, and points of standing feet."""
+    def _places(self, state: State, targets: Targets, ground: Ground, held: Index, dt: float) -> None:
+        """Ends of limbs, and points of standing feet; other contact points weigh nothing."""
         s, ends, count = self.settings, self._end_points, len(self._end_points)
-        points = np.concatenate([ends, held])
-        pull = np.empty((len(points), 3))
-        k = self._end_stiffness
+        pull, weight, k = self._place_pull, self._place_weight, self._end_stiffness
         pull[:count] = targets.acceleration[2:] + k * (targets.place[2:] - state.points[ends])
         pull[:count] += 2.0 * np.sqrt(k) * (targets.velocity[2:] - state.point_velocities[ends])
-        pull[count:] = (-s.hold / dt) * state.point_velocities[held]
-        pull[count:] -= (s.hold_stiffness * ground.gap[held])[:, None] * ground.normal[held]
-        weight = np.full(len(points), s.held)
-        weight[:count] = self._end_weight * np.where(targets.held[2:], 0.1, 1.0)
-        axes = np.empty((len(points), 3, 3))
-        axes[:] = np.eye(3)
-        quantity = y.PointAcceleration(points, axes)
-        return Objective(quantity, pull.ravel(), np.repeat(weight, 3), "ends of limbs, standing feet")
+        weight[:count] = (self._end_weight * np.where(targets.held[2:], 0.1, 1.0))[:, None]
+        weight[count:] = 0.0
+        pull[count + held] = (-s.hold / dt) * state.point_velocities[held]
+        pull[count + held] -= (s.hold_stiffness * ground.gap[held])[:, None] * ground.normal[held]
+        weight[count + held] = s.held
 
-    def _turns(self, state: State, targets: Targets) -> Objective:
+    def _turns(self, state: State, targets: Targets) -> None:
         turns = state.data.xquat[self.ends]
         off = rotations.to_rotation_vector(rotations.multiply(targets.turn[2:], rotations.conjugate(turns)))
         k = self._end_stiffness
         pull = k * off + 2.0 * np.sqrt(k) * (targets.spin[2:] - state.data.cvel[self.ends, :3])
-        bodies = self.model.body_count - 1
-        weight, target = np.zeros((bodies, 3)), np.zeros((bodies, 3))
-        weight[self.ends - 1], target[self.ends - 1] = self._turn_weight[:, None], pull
-        return Objective(y.BodyAngularAcceleration(), target.ravel(), weight.ravel(), "turns of ends")
+        self._turn_now[self.ends - 1], self._turn_pull[self.ends - 1] = self._turn_weight[:, None], pull
 
-    def springs(self, step: Step, q: Array, v: Array) -> list[Objective]:
+    def _springs(self, step: Step, q: Array, v: Array) -> None:
         """Springs of the free limbs, τ = g + K (rest − q) − D v at the end of the step, K = I ω², D = 2 ζ I ω."""
         s, state = self.settings, step.state
         off = self.model.difference(q, self.pose, 1.0)
         inertia = state.M.diagonal()
         stiffness = inertia * s.tail_frequency**2
-        after = 2.0 * s.tail_damping * s.tail_frequency * inertia + step.dt * stiffness
-        target = self.carrying(state) + stiffness * off - after * v
-        found: list[Objective] = []
-        for name, (first, end) in self.free.items():
-            k = slice(first, end)
-            found.append(Objective(y.JointTorque((first, end), after[k]), target[k], s.tail / inertia[k] ** 2, name))
-        return found
+        self._damping[:] = 2.0 * s.tail_damping * s.tail_frequency * inertia + step.dt * stiffness
+        self._spring_pull[:] = self.carrying(state) + stiffness * off - self._damping * v
+        self._spring_weight[:] = s.tail / inertia**2
 
     def carrying(self, state: State) -> Array:
         """Torques of the joints that carry what hangs on them against gravity [N m], shape (nv,)."""
@@ -399,22 +442,18 @@ class Lists:
         up = motion[:, 5] + motion[:, 0] * arm[:, 1] - motion[:, 1] * arm[:, 0]
         return self.model.subtree_masses[body] * GRAVITY * up
 
-    def _bounds(self, step: Step, q: Array, v: Array, ground: Ground) -> list[Equal | AtLeast | Within]:
-        """Not into the ground, within the strength of the joints and their limits."""
-        state, dt, scale = step.state, step.dt, self.character.leg_scale
-        found: list[Equal | AtLeast | Within] = []
-        near = np.flatnonzero(ground.gap < 0.08 * scale)
-        if len(near):
-            normal = ground.normal[near]
-            speed = np.einsum("ij,ij->i", normal, state.point_velocities[near])
-            lower = -(0.3 * ground.gap[near] / dt + speed) / dt
-            found.append(AtLeast(y.PointAcceleration(near, normal[:, None]), lower, 10.0, "ground"))
-        rows, lower = np.empty((self._limits.most, self.model.nv)), np.empty(self._limits.most)
-        count = self._limits.fill(q, v, self._rest, dt, rows, lower) if self._limits.most else 0
-        if count:
-            found.append(AtLeast(y.JointAcceleration(along=rows[:count]), lower[:count], 1.0, "joint limits"))
-        found.append(Within(y.JointTorque((6, None)), -self.limits, self.limits, self._weak, "torque limits"))
-        return found
+    def _bounds(self, step: Step, q: Array, v: Array, ground: Ground) -> None:
+        """Not into the ground and within the limits of the joints, where they are near: −∞ is no bound."""
+        state, dt = step.state, step.dt
+        normal, count = ground.normal, len(ground.gap)
+        self._normals[:, 0] = normal
+        speed = np.einsum("ij,ij->i", normal, state.point_velocities[:count])
+        lower = -(0.3 * ground.gap / dt + speed) / dt
+        self._under[:] = np.where(ground.gap < 0.08 * self.character.leg_scale, lower, -np.inf)
+        near = 0
+        if self._limits.most:
+            near = self._limits.fill(q, v, self._rest, dt, self._limit_rows, self._limit_lower)
+        self._limit_lower[near:] = -np.inf
 
     # --- falling
 
@@ -437,9 +476,9 @@ class Lists:
             objectives.append(Objective(y.PointAcceleration(touching, axes), pull, 1.0, "what lies"))
         if step.contacts.count:
             objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))
-        constraints = self._bounds(step, q, v, ground)
-        constraints.insert(0, Equal(y.RootWrench(), 0.0, "root wrench"))
-        return objectives, constraints
+        self._bounds(step, q, v, ground)
+        bounds = [term for term in self._terms[False][1] if term.name != "torque limits"]
+        return objectives, [*bounds, self._within(y.JointTorque((6, self.model.nv)))]
 
 
 def dofs_of(character: Character, body: int) -> list[int]:

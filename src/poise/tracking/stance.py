@@ -130,6 +130,7 @@ class Foot:
         self.recovery: RecoveryStep | None = None
         self._tilt, self._seen = np.zeros(3), 0
         self._base, self._still = 0.0, 0.0
+        self._arms: tuple[Array | None, Array] = None, np.zeros((1, 2))
 
     def over(self, height: float, velocity: Array, scale: float, *, begins: bool) -> float:
         """Height of the actor's sole over where it rests [m]: recordings have feet that rest above the floor.
@@ -248,9 +249,10 @@ class Foot:
 
     def arms(self) -> Array:
         """Where the points of its sole are from its joint, over the ground [m], shape (n, 2)."""
-        if not len(self.sole):
-            return np.zeros((1, 2))
-        return rotations.rotate(self.turn, self.sole)[:, :2]
+        if self._arms[0] is not self.turn:
+            arms = rotations.rotate(self.turn, self.sole)[:, :2] if len(self.sole) else np.zeros((1, 2))
+            self._arms = self.turn, arms
+        return self._arms[1]
 
     def hold(self, wanted: Goal) -> Goal:
         """The target, held where the foot stands."""
