@@ -15,7 +15,7 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
-from poise.physics.mujoco_bodies import Bodies
+from poise.physics.mujoco_bodies import Bodies, answer_free
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
@@ -142,6 +142,30 @@ def test_compiled_contacts_equal_their_twins() -> None:
         call(pairs, places, pairs[[1, 0, 2]], before, impulses, 0.04, np.zeros(3, dtype=np.bool_), out)
         both.append(out)
     assert np.array_equal(*both)
+
+
+@pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+def test_compiled_operators_equal_their_twins() -> None:
+    rng = np.random.default_rng(5)
+    K, first, width = 6, np.array([0, 8, 14, 20]), np.array([8, 6, 6, 6])
+    trees = np.array([[1, 2], [0, 1], [2, -1], [-1, 3], [3, -1], [-1, 0]])
+    rows, answers = rng.normal(size=(2, K, 2, 3, 8))
+    v, p, inverse = rng.normal(size=26), rng.normal(size=(K, 3)), rng.normal(size=(5, 6, 6))
+    inverse[4] = 0.0
+    is_figure = np.array([True, False, False, False])
+    both = []
+    for pick in (lambda f: f, lambda f: f.twin):
+        A, u, moved, free = np.empty((K, 3, K, 3)), np.empty((K, 3)), v.copy(), np.zeros((K, 2, 3, 8))
+        label, group = np.empty(K, dtype=np.int64), np.empty(4, dtype=np.int64)
+        pick(contacts.delassus)(trees, width, rows, answers, A)
+        pick(contacts.contact_speeds)(trees, first, width, rows, v, u)
+        pick(contacts.apply_impulses)(trees, first, width, answers, p, moved)
+        pick(answer_free)(trees, inverse, rows, free)
+        pick(contacts.label_islands)(trees, is_figure, label, group)
+        assert label.tolist() == [0, 0, 0, -1, -1, 0]  # 0, 1 and 2 are linked; 3 only lies on the ground
+        assert group.tolist() == [0, 0, 0, 3]
+        both.append(np.concatenate([x.ravel() for x in (A, u, moved, free)]))
+    assert np.allclose(*both, rtol=1e-12, atol=1e-12)
 
 
 CONSTRAINTS: dict[str, list[Constraint]] = {

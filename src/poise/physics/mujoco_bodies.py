@@ -18,6 +18,7 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
+from poise.native import compiled
 from poise.physics.mujoco_backend import Model
 
 SCENE, POINTS, FIRST = 1, 2, 4
@@ -51,6 +52,16 @@ class Touches(NamedTuple):
     bodies: Index
     trees: Index
     rows: Array
+
+    def of(self, own: Index, width: Index) -> Touches:
+        """Some of the contacts; the last dofs of the rows, which none of their trees has, are left out.
+
+        Args:
+            own: Which of them, shape (N,).
+            width: Number of dofs of each tree, shape (T,).
+        """
+        most = int(width[self.trees[own]][self.trees[own] >= 0].max(initial=1))
+        return Touches._make([*(array[own] for array in self[:-1]), self.rows[own, ..., :most]])
 
 
 class Shape(NamedTuple):
@@ -188,7 +199,21 @@ class Bodies:
         is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
-        self._M = np.zeros((m.nv, m.nv))
+        self._entries = np.zeros(len(d.M) + 1)  # of the mass matrix, and the zero of all that it does not hold
+        entry = {
+            (dof, int(m.M_colind[at])): at
+            for dof in range(m.nv)
+            for at in range(m.M_rowadr[dof], m.M_rowadr[dof] + m.M_rownnz[dof])
+        }
+        none = len(d.M)
+
+        def block(tree: int) -> Index:
+            dofs = range(self.first[tree], self.first[tree] + self.width[tree])
+            return np.array([[entry.get((max(i, j), min(i, j)), none) for j in dofs] for i in dofs], dtype=np.int64)
+
+        self._free_block = np.array([block(t) for t in self._free], dtype=np.int64).reshape(-1, 6, 6)
+        self._block = {int(t): block(t) for t in self._jointed}
+        self._loose_bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         self._thick = np.zeros(m.ngeom)
         self._own_geoms: list[tuple[Index, Index]] = []
         for k, model in enumerate(figures):
@@ -234,7 +259,7 @@ class Bodies:
         self.q[:], self.v[:] = q, v
         mujoco.mj_fwdPosition(self._m, self._d)
         mujoco.mj_fwdVelocity(self._m, self._d)
-        mujoco.mj_fullM(self._m, self._d, self._M)
+        self._entries[:-1] = self._d.M
 
     def touches(self) -> Touches:
         """All contacts of the state last moved to."""
@@ -273,16 +298,17 @@ class Bodies:
         d, v = self._d, self.v.copy()
         v[self._free_dofs[:, :3]] += dt * self.gravity
         if forces is not None and forces.any():
-            for dofs in self._free_dofs:
-                v[dofs] += dt * np.linalg.solve(self._inertia(dofs), forces[dofs])
-        for tree in self._jointed:
-            dofs = np.arange(self.first[tree], self.first[tree] + self.width[tree])
+            for dofs, block in zip(self._free_dofs, self._free_block):
+                if forces[dofs].any():
+                    v[dofs] += dt * np.linalg.solve(self._entries[block], forces[dofs])
+        for tree, block in self._block.items():
+            dofs = self._dofs(tree)
             acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + (0.0 if forces is None else forces[dofs])
-            v[dofs] += dt * np.linalg.solve(self._inertia(dofs), acts)
+            v[dofs] += dt * np.linalg.solve(self._entries[block], acts)
         return v
 
-    def _inertia(self, dofs: Index) -> Array:
-        return self._M[np.ix_(dofs, dofs)]
+    def _dofs(self, tree: int) -> slice:
+        return slice(int(self.first[tree]), int(self.first[tree] + self.width[tree]))
 
     def answers(self, touches: Touches) -> Array:
         """How velocities of the bodies' trees change per unit impulse along each row: M⁻¹ Jᵀ, shape (K, 2, 3, W).
@@ -290,18 +316,13 @@ class Bodies:
         Those of figures are left zero: who drives them answers for them.
         """
         out = np.zeros_like(touches.rows)
-        trees = touches.trees
-        if len(self._free):
-            blocks = self._M[self._free_dofs[:, :, None], self._free_dofs[:, None, :]]
-            inverse = np.zeros((self.tree_count + 1, 6, 6))
-            inverse[self._free] = np.linalg.inv(blocks)
-            narrow = np.einsum("ksri,ksij->ksrj", touches.rows[..., :6], inverse[trees])
-            out[..., :6] = narrow
-        for tree in self._jointed:
-            dofs = np.arange(self.first[tree], self.first[tree] + self.width[tree])
-            inverse = np.linalg.inv(self._inertia(dofs))
-            k, side = np.nonzero(trees == tree)
-            out[k, side, :, : len(dofs)] = touches.rows[k, side][..., : len(dofs)] @ inverse
+        inverse = np.zeros((self.tree_count + 1, 6, 6))
+        inverse[self._free] = np.linalg.inv(self._entries[self._free_block])
+        answer_free(touches.trees, inverse, touches.rows, out)
+        for tree, block in self._block.items():
+            k, side = np.nonzero(touches.trees == tree)
+            w = len(block)
+            out[k, side, :, :w] = touches.rows[k, side][..., :w] @ np.linalg.inv(self._entries[block])
         return out
 
     def after(self, q: Array, v: Array, dt: float) -> Array:
@@ -326,8 +347,7 @@ class Bodies:
 
     def momentum(self, v: Array) -> Array:
         """Linear momentum of the loose bodies at velocities (nv,) [kg m/s], shape (3,)."""
-        blocks = self._M[self._free_dofs[:, :3, None], self._free_dofs[:, None, :]]
-        return np.einsum("tij,tj->i", blocks, v[self._free_dofs])
+        return np.einsum("tij,tj->i", self._entries[self._free_block[:, :3]], v[self._free_dofs])
 
     def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
         """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and on loose bodies of what is no figure."""
@@ -353,19 +373,20 @@ class Bodies:
 
     def energy(self) -> float:
         """Kinetic and potential energy of the bodies in the state last moved to, without the figures [J]."""
-        own = np.concatenate(
-            [
-                np.zeros(0, dtype=np.int64),
-                *(
-                    np.arange(f, f + w)
-                    for f, w, is_figure in zip(self.first, self.width, self.is_figure)
-                    if not is_figure
-                ),
-            ]
-        )
-        kinetic = 0.5 * float(self.v[own] @ self._M[np.ix_(own, own)] @ self.v[own])
-        bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
+        v = self.v[self._free_dofs]
+        kinetic = 0.5 * float(np.einsum("ti,tij,tj", v, self._entries[self._free_block], v))
+        for tree, block in self._block.items():
+            v = self.v[self._dofs(tree)]
+            kinetic += 0.5 * float(v @ self._entries[block] @ v)
+        bodies = self._loose_bodies
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
+
+
+@compiled("const word trees[k][2], const real inverse[t][6][6], const real rows[k][2][3][w], real answers[k][2][3][w]")
+def answer_free(trees, inverse, rows, answers):
+    """M⁻¹ Jᵀ of trees that are one free body each; the last of the inverses, for what never moves, is zero."""
+    n = min(6, rows.shape[-1])
+    answers[..., :n] = np.einsum("ksri,ksij->ksrj", rows[..., :n], inverse[trees][..., :n, :n])
 
 
 def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:

@@ -17,7 +17,7 @@ from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import respond
 from poise.step.step import checked_points
-from poise.world.contacts import Impulses, solve_contacts
+from poise.world.contacts import Impulses, label_islands, solve_contacts
 from poise.world.drivers import Figure, Lists
 
 SOFT_GOAL, LARGEST = 30.0, 40.0
@@ -271,20 +271,35 @@ def agree(
             own = answered[k] = yielding(own, parts, mass=character.mass, largest=LARGEST * character.leg_scale)
         jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
         touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
-    along = [start[one.contacts].ravel() / dt for one in touched]
-    known = [one.answer(force) for one, force in zip(touched, along)]
-    wrong, found = np.inf, Impulses.none(len(touches.gaps), free)
-    for _ in range(ROUNDS):
-        rest = [a - change @ force for (a, change), force in zip(known, along)]
-        for one, (_, change), a in zip(touched, known, rest):
-            answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
-            free[one.dofs] = one.lists.step.state.v + dt * a
-        guess = solve_contacts(
-            touches, answers, bodies.first, bodies.width, bodies.is_figure, free.copy(), wanted, start, largest,
-            mass,
+    label = np.empty(len(start), dtype=np.int64)
+    label_islands(touches.trees, bodies.is_figure, label, np.empty(bodies.tree_count, dtype=np.int64))
+    loose, linked = np.flatnonzero(label < 0), np.flatnonzero(label >= 0)
+
+    def solve(own: Index, v: Array, p: Array) -> Impulses:
+        few = touches.of(own, bodies.width)
+        most = few.rows.shape[-1]
+        return solve_contacts(
+            few, answers[own, ..., :most], bodies.first, bodies.width, bodies.is_figure, v, wanted[own], p,
+            largest[own], mass,
         )  # fmt: skip
-        along = [guess.p[one.contacts].ravel() / dt for one in touched]
-        expected = [a + change @ force for a, (_, change), force in zip(rest, known, along)]
+
+    p, residual = np.zeros_like(start), np.zeros(len(start))
+    p[loose], rest, residual[loose] = solve(loose, free, start[loose])
+    if not len(linked):
+        return Impulses(p, rest, residual), 0.0, forces, answered
+    p[linked] = start[linked]
+    along = [p[one.contacts].ravel() / dt for one in touched]
+    known = [one.answer(force) for one, force in zip(touched, along)]
+    wrong, found = np.inf, Impulses(p, rest, residual)
+    for _ in range(ROUNDS):
+        without = [a - change @ force for (a, change), force in zip(known, along)]
+        for one, (_, change), a in zip(touched, known, without):
+            answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
+            rest[one.dofs] = one.lists.step.state.v + dt * a
+        guess = solve(linked, rest, p[linked])
+        p[linked] = guess.p
+        along = [p[one.contacts].ravel() / dt for one in touched]
+        expected = [a + change @ force for a, (_, change), force in zip(without, known, along)]
         known = [
             (a, change) if one.is_plain else one.answer(force)
             for one, a, (_, change), force in zip(touched, expected, known, along)
@@ -292,7 +307,8 @@ def agree(
         off = [one.jacobian @ (a - other) for one, (a, _), other in zip(touched, known, expected)]
         worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
         if worst < wrong:
-            wrong, found = worst, guess
+            residual[linked] = guess.residual
+            wrong, found = worst, Impulses(p.copy(), guess.v, residual.copy())
         if worst < close:
             break
     for one in touched:

@@ -90,8 +90,8 @@ def solve_contacts(
     given = trees, first, width, touches.rows, answers, wanted, friction, largest
     diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
     p, now = start.copy(), v.copy()
-    _apply(trees, first, width, answers, p, now)
-    islands = [own for own in _islands(trees, is_figure) if len(own) <= LARGEST]
+    apply_impulses(trees, first, width, answers, p, now)
+    islands = [own for own in islands_of(trees, is_figure) if len(own) <= LARGEST]
     awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
     sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
     for own in islands:  # solved below
@@ -99,18 +99,33 @@ def solve_contacts(
     if awake.any():
         sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
     for own in islands:
-        A = _delassus(trees[own], width, touches.rows[own], answers[own])
+        A = np.empty((len(own), 3, len(own), 3))
+        delassus(trees[own], width, touches.rows[own], answers[own], A)
+        A = A.reshape(3 * len(own), -1)
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
-        g = (_speeds(trees[own], first, width, touches.rows[own], v) - wanted[own]).ravel()
+        g = (_speeds(touches, first, width, v) - wanted)[own].ravel()
         exact = split(A, g, friction[own], p[own], largest[own])
         swept = natural_residual(A, g, friction[own], p[own], largest[own])
         if natural_residual(A, g, friction[own], exact, largest[own]).max() < swept.max():
             p[own] = exact
     if islands:
         now = v.copy()
-        _apply(trees, first, width, answers, p, now)
-    u = _speeds(trees, first, width, touches.rows, now) - wanted
+        apply_impulses(trees, first, width, answers, p, now)
+    u = _speeds(touches, first, width, now) - wanted
     return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1), largest))
+
+
+def islands_of(trees: Index, is_figure: Flags) -> list[Index]:
+    """Contacts of each group of trees that are linked to each other and to a figure, as indices."""
+    label, group = np.empty(len(trees), dtype=np.int64), np.empty(len(is_figure), dtype=np.int64)
+    label_islands(trees, is_figure, label, group)
+    return [np.flatnonzero(label == one) for one in np.unique(label[label >= 0])]
+
+
+def _speeds(touches: Touches, first: Index, width: Index, v: Array) -> Array:
+    u = np.empty((len(touches.gaps), 3))
+    contact_speeds(touches.trees, first, width, touches.rows, v, u)
+    return u
 
 
 def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> Array:
@@ -285,70 +300,49 @@ def remember(bodies, places, before, places_before, impulses, near, taken, p):
             taken[j], p[i] = True, impulses[j]
 
 
-def _islands(trees: Index, is_figure: Flags) -> list[Index]:
-    """Contacts of each group of trees that are linked to each other and to a figure, as indices."""
-    out: list[Index] = []
-    seen = np.zeros(len(is_figure) + 1, dtype=np.bool_)  # the last is what never moves
-    for figure in np.flatnonzero(is_figure).tolist():
-        if seen[figure]:
-            continue
-        reached = np.zeros_like(seen)
-        reached[figure] = True
-        while True:
-            own = reached[trees[:, 0]] | reached[trees[:, 1]]
-            more = np.unique(trees[own])
-            more = more[more >= 0]
-            if reached[more].all():
-                break
-            reached[more] = True
-        seen |= reached
-        if own.any():
-            out.append(np.flatnonzero(own))
-    return out
+@compiled("const word trees[k][2], const flag is_figure[t], word label[k], word group[t]")
+def label_islands(trees, is_figure, label, group):
+    """Number the groups of trees that contacts link to each other and to a figure; −1 is a contact of no such group.
+
+    The number is that of the first tree of the group; `group` is filled with that of every tree.
+    """
+    group[:] = np.arange(len(group))
+    for pair in trees:
+        own = group[pair[pair >= 0]]
+        if len(own) == 2 and own[0] != own[1]:
+            group[group == own.max()] = own.min()
+    linked = np.isin(group, group[is_figure])
+    label[:] = [next((group[t] for t in pair if t >= 0 and linked[t]), -1) for pair in trees]
 
 
-def _each_tree(trees: Index) -> list[tuple[int, Index, Index]]:
-    """Trees that contacts are on, with the contacts and the side of each."""
-    k, side = np.nonzero(trees >= 0)
-    own = trees[k, side]
-    order = np.argsort(own, kind="stable")
-    k, side, own = k[order], side[order], own[order]
-    found, starts = np.unique(own, return_index=True)
-    ends = [*starts[1:].tolist(), len(own)]
-    return [(int(t), k[a:b], side[a:b]) for t, a, b in zip(found, starts.tolist(), ends)]
+@compiled(
+    "const word trees[k][2], const word width[t], const real rows[k][2][3][w], const real answers[k][2][3][w],"
+    "real A[k][3][k][3]"
+)
+def delassus(trees, width, rows, answers, A):
+    """A = Σ J B Jᵀ over the trees."""
+    A[:] = 0.0
+    for i, j, s, r in np.argwhere(
+        (trees[:, None, :, None] == trees[None, :, None, :]) & (trees >= 0)[:, None, :, None]
+    ):
+        w = width[trees[i, s]]
+        A[i, :, j] += rows[i, s, :, :w] @ answers[j, r, :, :w].T
 
 
-def _delassus(trees: Index, width: Index, rows: Array, answers: Array) -> Array:
-    """A = Σ J B Jᵀ over the trees, shape (3 K, 3 K)."""
-    K = len(trees)
-    out = np.zeros((K, K, 3, 3))
-    for t, k, side in _each_tree(trees):
-        w = width[t]
-        J, W = rows[k, side, :, :w].reshape(-1, w), answers[k, side, :, :w].reshape(-1, w)
-        block = (J @ W.T).reshape(len(k), 3, len(k), 3)
-        out[k[:, None], k[None, :]] += block.transpose(0, 2, 1, 3)  # a contact is on a tree once
-    return out.transpose(0, 2, 1, 3).reshape(3 * K, 3 * K)
+@compiled("const word trees[k][2], const word first[t], const word width[t], const real rows[k][2][3][w],"
+          "const real v[nv], real u[k][3]")  # fmt: skip
+def contact_speeds(trees, first, width, rows, v, u):
+    """Relative velocities u = J v."""
+    u[:] = 0.0
+    for i, s in np.argwhere(trees >= 0):
+        t = trees[i, s]
+        u[i] += rows[i, s, :, : width[t]] @ v[first[t] : first[t] + width[t]]
 
 
-def _speeds(trees: Index, first: Index, width: Index, rows: Array, v: Array) -> Array:
-    """J v, shape (K, 3)."""
-    own = _padded(v, first, width, rows.shape[-1])[trees]
-    return np.einsum("ksrw,ksw->kr", rows, own)
-
-
-def _padded(v: Array, first: Index, width: Index, most: int) -> Array:
-    """Velocities of each tree, and zeros for what never moves, shape (T + 1, W)."""
-    out = np.zeros((len(first) + 1, most))
-    tree = np.repeat(np.arange(len(first)), width)
-    out[tree, np.arange(len(v)) - first[tree]] = v
-    return out
-
-
-def _apply(trees: Index, first: Index, width: Index, answers: Array, p: Array, v: Array) -> None:
-    """Add what impulses do to v (nv,)."""
-    most, count = answers.shape[-1], len(first) + 1
-    at = (trees % count)[:, :, None] * most + np.arange(most)  # −1, what never moves, is the last
-    each = np.einsum("ksrw,kr->ksw", answers, p)
-    changes = np.bincount(at.ravel(), each.ravel(), minlength=count * most).reshape(count, most)
-    tree = np.repeat(np.arange(len(first)), width)
-    v += changes[tree, np.arange(len(v)) - first[tree]]
+@compiled("const word trees[k][2], const word first[t], const word width[t], const real answers[k][2][3][w],"
+          "const real p[k][3], real v[nv]")  # fmt: skip
+def apply_impulses(trees, first, width, answers, p, v):
+    """Add what impulses do to the velocities: v += B Jᵀ p."""
+    for i, s in np.argwhere(trees >= 0):
+        t = trees[i, s]
+        v[first[t] : first[t] + width[t]] += p[i] @ answers[i, s, :, : width[t]]

@@ -131,3 +131,75 @@ API void remember(word k, word m, const word *bodies, const real *places, const 
         if (found >= 0) taken[found] = 1;
     }
 }
+
+/* The first of the group of a tree; trees on the way there come nearer to it. */
+static word group_of(word *group, word tree) {
+    while (group[tree] != tree) tree = group[tree] = group[group[tree]];
+    return tree;
+}
+
+API void label_islands(word k, word t, const word *trees, const flag *is_figure, word *label, word *group) {
+    for (word i = 0; i < t; i++) group[i] = i;
+    for (word i = 0; i < k; i++) {
+        if (trees[2 * i] < 0 || trees[2 * i + 1] < 0) continue;
+        word a = group_of(group, trees[2 * i]), b = group_of(group, trees[2 * i + 1]);
+        group[a > b ? a : b] = a > b ? b : a;
+    }
+    for (word i = 0; i < t; i++) group[i] = group_of(group, i);
+    for (word i = 0; i < k; i++) label[i] = -1;
+    for (word f = 0; f < t; f++) {
+        if (!is_figure[f]) continue;
+        for (word i = 0; i < k; i++)
+            for (word side = 0; side < 2; side++)
+                if (trees[2 * i + side] >= 0 && group[trees[2 * i + side]] == group[f]) label[i] = group[f];
+    }
+}
+
+API void delassus(word k, word t, word w, const word *trees, const word *width, const real *rows, const real *answers,
+                  real *A) {
+    (void)t;
+    memset(A, 0, (size_t)(9 * k * k) * sizeof *A);
+    for (word i = 0; i < k; i++)
+        for (word s = 0; s < 2; s++) {
+            word own = trees[2 * i + s];
+            if (own < 0) continue;
+            for (word j = 0; j < k; j++)
+                for (word r = 0; r < 2; r++) {
+                    if (trees[2 * j + r] != own) continue;
+                    const real *J = rows + 3 * (2 * i + s) * w, *W = answers + 3 * (2 * j + r) * w;
+                    for (word x = 0; x < 3; x++)
+                        for (word y = 0; y < 3; y++)
+                            A[(3 * i + x) * 3 * k + 3 * j + y] += dot(J + x * w, W + y * w, width[own]);
+                }
+        }
+}
+
+API void contact_speeds(word k, word t, word w, word nv, const word *trees, const word *first, const word *width,
+                        const real *rows, const real *v, real *u) {
+    (void)t, (void)nv;
+    for (word i = 0; i < k; i++)
+        for (word r = 0; r < 3; r++) u[3 * i + r] = along(trees + 2 * i, first, width, w, rows + 6 * w * i, r, v);
+}
+
+API void apply_impulses(word k, word t, word w, word nv, const word *trees, const word *first, const word *width,
+                        const real *answers, const real *p, real *v) {
+    (void)t, (void)nv;
+    for (word i = 0; i < k; i++)
+        for (word r = 0; r < 3; r++)
+            if (p[3 * i + r] != 0) push(trees + 2 * i, first, width, w, answers + 6 * w * i, r, p[3 * i + r], v);
+}
+
+/* Twin in `physics/mujoco_bodies.py`. */
+API void answer_free(word k, word t, word w, const word *trees, const real *inverse, const real *rows, real *answers) {
+    word n = w < 6 ? w : 6;
+    for (word i = 0; i < 2 * k; i++) {
+        const real *own = inverse + 36 * (trees[i] < 0 ? t - 1 : trees[i]);
+        for (word r = 0; r < 3; r++) {
+            const real *J = rows + (3 * i + r) * w;
+            real *W = answers + (3 * i + r) * w;
+            for (word x = 0; x < n; x++) W[x] = 0;
+            for (word y = 0; y < n; y++)
+                for (word x = 0; x < n; x++) W[x] += J[y] * own[6 * y + x];
+        }
+    }
+}
