@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "poise"
 LAYERS = (
     "native", "core", "terrain", "phases", "intake", "io", "body", "physics", "step",
     "filter", "goals", "analysis", "spacetime", "check", "edit", "synthesis", "tracking", "world",
-    "locomotion", "show", "cli",
+    "locomotion", "show", "serve", "cli",
 )  # fmt: skip
 """From first to last; one may import itself and what comes before it."""
 
