@@ -127,6 +127,9 @@ def test_the_summary_counts_in_whole_numbers_and_says_words() -> None:
         "Deepest point in the floor 5 → 0.5 cm",
         "A note.",
     ]
+    cut = {"frames": 0, "joint": None, "joint_angle_max_deg": 0.0, "root_position_max_m": None}
+    assert lines(Path("a.bvh"), data | {"changed": cut})[1] == "134 frames were cut off; the others are unchanged."
+    assert lines(Path("a.bvh"), data | {"changed": cut, "frames": 1234})[1] == "Nothing was changed."
     data["changed"] |= {"frames": 1, "joint": "hip", "joint_angle_max_deg": 1.0, "root_position_max_m": 14.284}
     assert "Changed 1 frame: joints up to 1.00° (hip), root up to 14.28 m" in lines(Path("a.bvh"), data)[1]
 

@@ -225,6 +225,19 @@ def test_every_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None
         assert "Example" in capsys.readouterr().out, words
 
 
+def test_no_word_of_a_help_is_taken_for_markup() -> None:
+    from typer.main import get_command
+
+    def parts(command: Any) -> list[str]:
+        own = [getattr(p, "help", None) or "" for p in command.params] + [command.help or ""]
+        return own + [t for c in getattr(command, "commands", {}).values() for t in parts(c)]
+
+    told = parts(get_command(app))
+    assert len(told) > 100
+    eaten = [t for t in told for tag in re.findall(r"(?<!\\)\[(?!/)([^\]]*)\]", t) if tag not in ("bold", "dim")]
+    assert not eaten
+
+
 def test_system_tells_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["info", "--system", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -15,6 +15,8 @@ from PIL import Image
 
 import poise
 from poise.cli.app import app, run
+from poise.cli.outcome import SOLVER
+from poise.filter.setup import Counts
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
 from tests.test_push import held
@@ -396,6 +398,10 @@ def test_a_looped_clip_goes_back_where_it_came_from(tmp_path: Path) -> None:
     assert run(["simulate", str(source), "-o", str(out), "--loop", "--push", "chest 200 100 0 @0.5+0.2"]) == 0
     character = next(tmp_path.glob("*character*"), None) or next(p for p in tmp_path.iterdir() if p != out)
     assert poise.load(out, skeleton=character).duration > 1.5 * poise.load(source).duration
+
+
+def test_every_fallback_of_the_solver_has_words() -> None:
+    assert Counts().fallbacks.keys() == SOLVER.keys()
 
 
 def test_help_says_all_it_allows_on_a_narrow_screen() -> None:

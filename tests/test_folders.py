@@ -129,6 +129,13 @@ def test_a_folder_is_edited_and_described(clips: Path, tmp_path: Path, capsys: p
     assert {c["name"]: c["measures"].get("frames") for c in found["clips"]}["b.bvh"] > 10
     assert run(["info", str(clips), "--jobs", "1"]) == 1
     assert "b.bvh" in capsys.readouterr().out
+    # what `info` says of a clip is said of a folder's clip too
+    run(["info", str(out / "a.bvh"), "--json"])
+    told = json.loads(capsys.readouterr().out)["warnings"]
+    run(["info", str(out), "--json", "--jobs", "1"])
+    of_folder = {c["name"]: c["warnings"] for c in json.loads(capsys.readouterr().out)["clips"]}
+    assert told
+    assert of_folder["a.bvh"] == told
 
 
 @pytest.mark.parametrize(

@@ -134,15 +134,23 @@ def work(job: Job) -> Done:
     others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
     state = "done" if code == 0 else "failed"
     message = "" if code == 0 else " ".join(others[-1:]) or f"It ended with code {code}."
-    found = _measures(said.getvalue())
+    data = _printed(said.getvalue())
+    told = data.get("warnings", [])  # `poise info` prints its own
+    warnings += tuple(w for w in told if isinstance(w, str) and w not in warnings)
+    found = _measures(data)
     return Done(job.name, state, message, job.target, job.key, perf_counter() - began, found, warnings)
 
 
-def _measures(text: str) -> dict[str, float]:
+def _printed(text: str) -> dict[str, Any]:
+    """What a command printed as JSON; empty where it printed something else."""
     try:
         data = json.loads(text)
     except ValueError:
         return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _measures(data: dict[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, places in MEASURES.items():
         for place in places:

@@ -174,6 +174,14 @@ def play_live(
 BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
+SOLVER = {
+    "daqp": "Solver: {steps} took the slow way.",
+    "goal_soft": "Solver: in {steps} the goal gave way, since not everything could hold.",
+    "carried": "Solver: {steps} had no solution; there the figure goes on beside the clip as it was.",
+    "glitch_carried": "At jumps and flips of the clip {steps} follow it without physics; poise edit clean mends those.",
+}
+"""What is said of steps in which the solver did not go its usual way, by their names in the report."""
+
 SUNK = 0.1
 """A point of a figure with legs of 0.82 m that is ever deeper in the ground than this is reported [m]."""
 
@@ -227,8 +235,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     for name, count in d["solver"]["conflicts"].items():
         lines.append(f"Gave way in {count} steps: {name}")
     odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
-    if odd or d["solver"]["failures"]:
-        lines.append("Solver: " + ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in odd.items()))
+    lines += [SOLVER[k].format(steps=f"{v} step{'s' * (v != 1)}") for k, v in odd.items()]
     for line in lines:
         out().print(line, markup=False)
 
@@ -405,7 +412,7 @@ def summarize_edit(output: Path, data: dict[str, Any]) -> None:
 
 def lines(output: Path, data: dict[str, Any]) -> list[str]:
     """What happened, line by line."""
-    said = [f"{output}: {data['frames']} frames, {data['duration_s']:.4g} s", _changed(data["changed"])]
+    said = [f"{output}: {data['frames']} frames, {data['duration_s']:.4g} s", _changed(data)]
     said += [_flight(b, a) for b, a in zip(data["before"].get("flights", []), data["after"].get("flights", []))]
     for key, words in MEASURES.items():
         before, after = data["before"].get(key), data["after"].get(key)
@@ -414,8 +421,9 @@ def lines(output: Path, data: dict[str, Any]) -> list[str]:
     return [*said, *data["notes"]]
 
 
-def _changed(changed: dict[str, Any]) -> str:
+def _changed(data: dict[str, Any]) -> str:
     """How far joints, root, size and time went from what they were."""
+    changed = data["changed"]
     parts: list[str] = []
     if changed["joint"]:
         parts.append(f"joints up to {changed['joint_angle_max_deg']:.2f}° ({changed['joint']})")
@@ -427,6 +435,9 @@ def _changed(changed: dict[str, Any]) -> str:
         parts.append(f"size {size:.4g} ×")
     if time:
         parts.append(f"moments shifted by up to {abs(time):.3g} s")
+    cut = data["before"].get("frames", data["frames"]) - data["frames"]
+    if not parts and cut > 0:
+        return f"{cut} frame{'s were' if cut != 1 else ' was'} cut off; the others are unchanged."
     if not parts:
         return "Nothing was changed."
     if not changed["joint"] and not changed["root_position_max_m"]:

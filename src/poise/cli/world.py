@@ -35,7 +35,7 @@ MOST_SECONDS = 3600.0
 
 @app.command()
 def world(
-    scene: Annotated[Path, typer.Argument(metavar="SCENE", help="A scene file (.toml) with [[figures]].")],
+    scene: Annotated[Path, typer.Argument(metavar="SCENE", help=r"A scene file (.toml) with \[\[figures]].")],
     save_figure: SaveFigure = None,
     record: options.Record = None,
     report: options.Report = None,

@@ -322,7 +322,7 @@ def _turned_most(steps: Sequence[dict[str, Any]]) -> str | None:
 def _notes(before: Sequence[Finding], left: Sequence[Finding], steps: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     notes: list[str] = []
     if not before:
-        return ("A check finds nothing that fails.",)
+        return ("A check finds nothing that fails; warnings are left alone.",)
     for step in steps:
         what = ", ".join(step["for"])
         if not step["done"]:
