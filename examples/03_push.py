@@ -35,7 +35,7 @@ def main() -> None:
         print(f"{name:<8}{moved:>13.1f} cm{back:>12}{event['joint_peak_deg']:>13.1f}°{share:>18.1%}")
     strip = OUT / "push.png"
     record(poise.scene_of(moving), strip, width=240, height=360, times=[0.5, 0.8, 1.1, 1.8], camera=Camera("quarter"))
-    print(f"See {strip}: blue is what it was asked to do.")
+    print(f"See {strip}: blue is the original clip.")
     print("Settings used:")
     for name, value in moving.report["settings"].items():
         if name.startswith(("weights.", "goal.")):

@@ -57,7 +57,7 @@ def main() -> None:
     names = ("walk", "quadruped", "broken")
     for name in names[:2]:
         poise.save(poise.load(poise.sample_path(name)), OUT / f"{name}.bvh")
-    (OUT / "broken.bvh").write_text("This is no motion.\n")
+    (OUT / "broken.bvh").write_text("This is not a motion.\n")
     found = {}
     with executor() as workers:
         for path, moved in each(shoved, [OUT.resolve() / f"{n}.bvh" for n in names], executor=workers):

@@ -1,5 +1,5 @@
 # pyright: reportArgumentType=false
-"""What is no motion, character, terrain or push is refused in words wherever it is given."""
+"""What is not a motion, character, terrain or push is refused in words wherever it is given."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_an_npz_header_of_wrong_kinds(tmp_path: Path, sample: Motion, name: str,
     header = json.loads(str(np.load(io.BytesIO(parts["header.npy"])))) | {name: value}
     written = io.BytesIO()
     np.save(written, np.array(json.dumps(header)))
-    refused(lambda: poise.load(pack(tmp_path / "b.npz", parts | {"header.npy": written.getvalue()})), "no list of")
+    refused(lambda: poise.load(pack(tmp_path / "b.npz", parts | {"header.npy": written.getvalue()})), "not a list of")
 
 
 @pytest.mark.parametrize("times", [[-1.0, 0.0, 1e308], [0.0, 0.0, 1.0], [0.0, float("nan"), 1.0], [3.0, 2.0, 1.0]])

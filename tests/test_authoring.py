@@ -61,7 +61,7 @@ def test_conditions_of_place_and_touch() -> None:
     assert Near("left_foot", "crate", 0.25).holds(observed)
     assert not Near("left_foot", "crate", 0.15).holds(observed)
     assert not Holds("left_hand").holds(observed)
-    with pytest.raises(UnknownName, match=r"Nothing is called 'crat'.*Things: floor, crate"):
+    with pytest.raises(UnknownName, match=r"There is no 'crat'.*Things: floor, crate"):
         Touching("left_foot", "crat").holds(observed)
 
 

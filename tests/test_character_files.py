@@ -91,10 +91,10 @@ BAD = [
     ("leg_length = ", "leg_lenght = 1.0\nleg_length = ", "leg_lenght: no such key"),
     ('kind = "ball"', 'kind = "boll"', "'free', 'ball' or 'hinge'"),
     ("floor = ", "floor = nan #", "floor: Input should be a finite number"),
-    ('parent = "Hips"', 'parent = "Hops"', "nothing is called 'Hops'"),
-    ('pelvis = "Hips"', 'pelvis = "Belly"', "roles.pelvis: nothing is called 'Belly'"),
+    ('parent = "Hips"', 'parent = "Hops"', "there is no 'Hops'"),
+    ('pelvis = "Hips"', 'pelvis = "Belly"', "roles.pelvis: there is no 'Belly'"),
     ("mass = ", "mass = -1.0 #", "mass: Input should be greater than 0"),
-    ("side = [", "side = [500.0, 0.0] # [", "is no range"),
+    ("side = [", "side = [500.0, 0.0] # [", "is not a range"),
     ('part = "foot"', 'part = "fin"', "part"),
     ("swing_axis = [", "swing_axis = [0.0, 0.0, 0.0] # [", "has no direction"),
 ]

@@ -106,7 +106,7 @@ def test_a_profile_of_ones_own_changes_what_it_names(tmp_path: Path) -> None:
         ("[gravity]\nfail = 1", "true or false"),
         ("base = 'mine'", "realistic, strict, stylized"),
         ("gravity = 3", "must be a table"),
-        ("[gravity", "no TOML"),
+        ("[gravity", "not TOML"),
     ],
 )
 def test_a_wrong_profile_is_refused_with_what_is_allowed(tmp_path: Path, text: str, said: str) -> None:

@@ -43,7 +43,7 @@ def checked(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, di
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A folder in a folder: a good clip, a broken one, a skeleton, and things that are no clips."""
+    """A folder in a folder: a good clip, a broken one, a skeleton, and things that are not clips."""
     folder = tmp_path / "library"
     (folder / "deep").mkdir(parents=True)
     poise.save(poise.load(WALK).cut(0.0, 2.0), folder / "deep" / "walk.bvh")
@@ -143,7 +143,7 @@ def test_nothing_readable_is_wrong_use(library: Path, capsys: pytest.CaptureFixt
         ([str(WALK), "--profile", "real"], "realistic, strict, stylized"),
         ([str(WALK), "--fail-on", "gravty"], "Did you mean 'gravity'"),
         ([str(WALK), "--html", "no/such/folder/a.html"], "Create it first"),
-        ([str(WALK), "--html", str(WALK)], "is the input itself"),
+        ([str(WALK), "--html", str(WALK)], "is the input file"),
         ([str(WALK), "--html", "a.x", "--junit", "a.x"], "same file"),
         ([str(WALK), "--jobs", "0"], "give 1 or more"),
         ([str(WALK), "--html", "x.xml"], "call it x.html"),

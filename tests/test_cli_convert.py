@@ -50,7 +50,7 @@ def test_never_over_its_input_nor_silently_over_anything(tmp_path: Path, capsys:
     source = put(tmp_path, bvh())
     other = put(tmp_path, "precious", "out.bvh")
     assert convert(source, source, "--overwrite") == 2
-    assert "the input itself" in capsys.readouterr().err
+    assert "the input file" in capsys.readouterr().err
     assert convert(source, other) == 2
     assert "--overwrite" in capsys.readouterr().err
     assert other.read_text(encoding="utf-8") == "precious"

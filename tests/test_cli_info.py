@@ -250,7 +250,7 @@ def test_outputs_never_overwrite_by_accident(tmp_path: Path) -> None:
     path = put(tmp_path, "x")
     with pytest.raises(InvalidValue, match="overwrite"):
         output_path(path, inputs=[], overwrite=False)
-    with pytest.raises(InvalidValue, match="the input itself"):
+    with pytest.raises(InvalidValue, match="the input file"):
         output_path(tmp_path / "." / "clip.bvh", inputs=[path], overwrite=True)
     assert output_path(path, inputs=[], overwrite=True) == path
 

@@ -280,7 +280,7 @@ def test_wrong_use_is_one_sentence_and_writes_nothing(
 def test_files_are_never_lost(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = walk.read_bytes()
     assert run(["simulate", str(walk), "-o", str(walk), "--overwrite"]) == 2
-    assert "input itself" in capsys.readouterr().err
+    assert "input file" in capsys.readouterr().err
     there = tmp_path / "there.bvh"
     there.write_text("mine", encoding="utf-8")
     assert run(["simulate", str(walk), "-o", str(there)]) == 2

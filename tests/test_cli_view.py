@@ -112,9 +112,9 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     [
         (["nowhere.bvh"], ["nowhere.bvh"]),
         (["walk.bvh", "--record", "walk.avi"], [".avi", ".html"]),
-        (["walk.bvh", "--record", "walk.bvh"], ["input itself"]),
+        (["walk.bvh", "--record", "walk.bvh"], ["input file"]),
         (["walk.bvh", "--side-by-side"], ["two to four"]),
-        (["page.html"], ["no recording"]),
+        (["page.html"], ["not a recording"]),
         (["page.html", "walk.bvh"], ["alone"]),
         (["report.json"], ["clip"]),
     ],
@@ -162,7 +162,7 @@ def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
     left = {p.read_text(encoding="utf-8")[:1] for p in folder.iterdir()}
     assert len(list(folder.iterdir())) == KEPT
     assert "<" in left  # the newest by its own time
-    monkeypatch.setattr("poise.show.page.cache_folder", lambda: said)  # a file is no folder
+    monkeypatch.setattr("poise.show.page.cache_folder", lambda: said)  # a file is not a folder
     assert passing_page("walk", "x").read_text(encoding="utf-8") == "x"
 
 

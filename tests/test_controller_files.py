@@ -149,9 +149,9 @@ def test_options_change_what_a_file_says() -> None:
         ("priority = 2.0", "priority = 0.0", ["state 'stand'", "priority"]),
         ('place = [0.3, 0.4, "$hand.height"]', "place = [0.3, 0.4]", ["'place'", "2 items", "3"]),
         ('name = "fallen"', 'nme = "fallen"', ["state 2", "'nme'"]),
-        ('name = "fallen"', 'name = "stand"', ["'lean'", "names of their own"]),
+        ('name = "fallen"', 'name = "stand"', ["'lean'", "a different name for each state"]),
         ("[[states]]", "[[stats]]", ["'stats'", "Did you mean 'states'"]),
-        ("[groups]", "[groups", ["no TOML", ":10:"]),
+        ("[groups]", "[groups", ["not TOML", ":10:"]),
     ],
 )
 def test_what_a_file_gets_wrong_is_said(before: str, after: str, told: list[str]) -> None:

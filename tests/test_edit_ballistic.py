@@ -161,13 +161,13 @@ def test_what_cannot_be_done_is_refused() -> None:
     motion, character = hop()
     with pytest.raises(InvalidValue, match="No flight"):
         ballistic(motion.cut(0.0, 0.4), character)
-    with pytest.raises(InvalidValue, match="none of this clip"):
+    with pytest.raises(InvalidValue, match="not in this clip"):
         ballistic(motion, character, flights=[(100, 9999)])
     with pytest.raises(InvalidValue, match="overlap"):
         ballistic(motion, character, flights=[(10, 40), (30, 60)])
-    with pytest.raises(InvalidValue, match="no timing makes that"):
+    with pytest.raises(InvalidValue, match="no timing changes that to"):
         ballistic(motion, character, gravity=0.0)
-    with pytest.raises(InvalidValue, match="too much"):
+    with pytest.raises(InvalidValue, match="twice"):
         PathTarget(start=np.zeros(3), end=np.zeros(3), start_velocity=np.zeros(3))
     with pytest.raises(InvalidValue, match="ends"):
         ballistic(motion, character, keep="both")

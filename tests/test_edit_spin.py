@@ -167,7 +167,7 @@ def test_amount_budget_and_wrong_use() -> None:
         spin(motion, character, momentum="max")
     with pytest.raises(UnknownName, match="Limbs:"):
         spin(motion, character, by="pose", limbs=["wing"])
-    with pytest.raises(InvalidValue, match="by 'pose'"):
+    with pytest.raises(InvalidValue, match="by='pose'"):
         spin(motion, character, limbs=["arm"])
     with pytest.raises(PoiseError, match="nearer to the clip's own"):
         spin(motion, character, momentum=np.array([0.0, 1e6, 0.0]))

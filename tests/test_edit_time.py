@@ -115,7 +115,7 @@ def test_gravity_puts_the_flights_right_on_the_whole() -> None:
     assert report["before"]["flights"][0]["gravity_g"] < 0.3
     assert report["after"]["flights"][0]["gravity_g"] == pytest.approx(
         1.0,
-        rel=0.15,  # this hop is no parabola, and its third of the frames fall elsewhere on it
+        rel=0.15,  # this hop is not a parabola, and its third of the frames fall elsewhere on it
     )
 
 

@@ -232,7 +232,7 @@ SPOILED = [
     ("\x00\x01", "not JSON", 1),
     (TEXT[:-40], "not JSON", None),
     ("[" * 100000, "nested", None),
-    ('{"Frames": [[1]], "Frames": [[1]]}', "stands twice", None),
+    ('{"Frames": [[1]], "Frames": [[1]]}', "appears twice", None),
     ('{"Frames": [' + "1.5," * 3_000_000 + "1]}", "at most", None),
     ('{"Frames": []}', "no frame", None),
     ('{"Frames": 7}', "no frame", None),
@@ -274,8 +274,8 @@ def spoiled_character(**change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("character", "problem"),
     [
-        ({"Skeleton": {}}, "no DeepMimic character"),
-        ({"Skeleton": {"Joints": []}}, "no DeepMimic character"),
+        ({"Skeleton": {}}, "not a DeepMimic character"),
+        ({"Skeleton": {"Joints": []}}, "not a DeepMimic character"),
         ({"Skeleton": {"Joints": [3]}}, "not a JSON object"),
         (spoiled_character(Parent=2), "parents come first"),
         (spoiled_character(Parent=-1), "only root"),

@@ -125,7 +125,7 @@ def test_a_blender_that_does_not_work_is_told(tmp_path: Path, monkeypatch: pytes
 def test_only_fbx_is_written(tmp_path: Path) -> None:
     motion = figure(3, np.arange(3) / 30.0, lying=False)
     for suffix in ("dae", "blend"):
-        with pytest.raises(InvalidValue, match="read, not written"):
+        with pytest.raises(InvalidValue, match="read but not written"):
             poise.save(motion, tmp_path / f"clip.{suffix}")
 
 

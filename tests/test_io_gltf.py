@@ -516,7 +516,7 @@ SPOILED: list[tuple[Any, str]] = [
     ("[1]", "not an object"),
     ("\x00\x01\x02", "not JSON"),
     ("[" * 200_000, "nested"),
-    ('{"asset": {"version": "2.0"}, "nodes": [], "nodes": []}', "stands twice"),
+    ('{"asset": {"version": "2.0"}, "nodes": [], "nodes": []}', "appears twice"),
     ("[" + "[]," * 3_000_000 + "]", "at most"),
     ('{"asset": {"version": "2.0"}, "a": NaN}', "NaN"),
     ('{"asset": {"version": "2.0"}, "a": 1' + "0" * 6000 + "}", "not usable|no skeleton"),

@@ -94,7 +94,7 @@ def test_mvnx_can_be_shoved_and_converted(walk: Motion, tmp_path: Path) -> None:
         ('frameRate="60"', 'frameRate="0"', "frameRate"),
         ('type="normal"', 'type="npose"', "no frame"),
         ("connector1", "link", "no segments"),
-        ("</position>", " 1</position>", "no places"),
+        ("</position>", " 1</position>", "not places"),
     ],
 )
 def test_mvnx_that_is_damaged_is_one_sentence(walk: Motion, tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -153,7 +153,7 @@ def test_markers_are_shown_and_not_moved(tmp_path: Path) -> None:
 def test_trc_that_is_damaged_names_the_line(tmp_path: Path) -> None:
     path = trc_of(tmp_path / "m.trc")
     path.write_text(path.read_text().replace("1698", "high"))
-    with pytest.raises(poise.FileFormatError, match="no number") as caught:
+    with pytest.raises(poise.FileFormatError, match="not a number") as caught:
         read_markers(path, ReadOptions())
     assert caught.value.line == 8
 

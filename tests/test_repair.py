@@ -319,7 +319,7 @@ def test_contacts_of_a_report_are_read_back_and_what_they_leave_out_carries_noth
 @pytest.mark.parametrize(
     ("touches", "words"),
     [
-        ({"LeftHoof": ["0:1"]}, ["LeftHoof", "no contact point", "LeftFoot"]),
+        ({"LeftHoof": ["0:1"]}, ["LeftHoof", "not a contact point", "LeftFoot"]),
         ({"left_foot": ["0.5"]}, ["'0.5'", "'0.5:1.2'"]),
         ({"left_foot": ["0.5:0.2"]}, ["ends before it starts"]),
         ({"left_foot": ["70:80"]}, ["outside of the clip"]),
@@ -350,5 +350,5 @@ def test_the_report_does_not_write_over_the_contacts_that_were_read(tmp_path: Pa
     args = ["edit", "repair", str(poise.sample_path("walk")), "-o", str(tmp_path / "out.bvh"), "--overwrite"]
     done = CliRunner().invoke(app, [*args, "--contacts", str(path), "--report", str(path)])
     assert isinstance(done.exception, InvalidValue)
-    assert "contacts.json is the input itself" in str(done.exception)
+    assert "contacts.json is the input file" in str(done.exception)
     assert path.read_text(encoding="utf-8") == '{"contacts": {}}'

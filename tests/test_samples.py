@@ -96,7 +96,7 @@ def test_a_changed_number_is_a_difference() -> None:
     assert difference("OFFSET 1.0 2.0", "OFFSET 1.0 2.5") == 0.5
     assert difference("JOINT Hips", "JOINT Hip") == np.inf
     assert difference("1.0 2.0", "1.0") == np.inf
-    # a full turn is no difference, a way of 360 cm is one
+    # a full turn is not a difference, a way of 360 cm is one
     head = "CHANNELS 2 Xposition Zrotation MOTION Frames: 2 Frame Time: 0.1"
     assert difference(f"{head} 1.0 180.0 2.0 0.0", f"{head} 1.0 -180.0 2.0 0.0") == 0.0
     assert difference(f"{head} 1.0 180.0 2.0 0.0", f"{head} 1.0 -179.5 2.0 0.0") == 0.5

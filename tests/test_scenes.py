@@ -119,7 +119,7 @@ def test_an_edit_plots_before_and_after() -> None:
     edited = ballistic(motion, character, keep="timing")
     words = [o.text for o in scene_of_motion(edited.motion, character).overlays if isinstance(o, Label)]
     assert words
-    assert all("(±0)" in w for w in words), "a flight that falls as it should is no frame longer"
+    assert all("(±0)" in w for w in words), "a flight that falls as it should is not a frame longer"
     scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=True)
     assert scene.plots
     for plot in scene.plots:

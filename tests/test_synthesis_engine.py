@@ -268,7 +268,7 @@ def test_what_the_engine_does_not_simulate_is_refused(scene: Scene) -> None:
 
 def test_times_that_do_not_fit_are_refused() -> None:
     world = balancing()
-    with pytest.raises(InvalidValue, match="no whole number"):
+    with pytest.raises(InvalidValue, match="not a whole number"):
         EngineMover(world.cast, world.q, world.v, 0.01, timestep=0.0015)
     with pytest.raises(InvalidValue, match=r"up to 0\.0003\d* s"):
         EngineMover(world.cast, world.q, world.v, 0.01, timestep=0.005)

@@ -125,7 +125,7 @@ def test_the_summary_counts_hands_before_a_fall_and_names_both_figures(
     assert run(["synthesize", "balance", "-o", str(tmp_path / "a.bvh"), *words]) in (0, 1)
     told = capsys.readouterr().out
     assert "Fell at" in told
-    assert "by hand" not in told, "hands on the floor of one who fell are no support"
+    assert "by hand" not in told, "hands on the floor of one who fell are not support"
     assert run(["synthesize", "hands", "-o", str(tmp_path / "b.bvh"), "--seconds", "0.05"]) == 0
     told = capsys.readouterr().out
     assert "Child did not fall, adult did not fall." in told

@@ -126,5 +126,5 @@ def test_hands_are_free_until_one_has_rested_on_a_wall_for_a_while() -> None:
     assert free(1.4, touches=True)
     assert not free(1.6, touches=True)
     assert free(1.6, touches=True, time_in_state=0.1), "a state that has just begun goes on"
-    assert free(1.7, touches=True, distance=3.0), "what it touches is no wall"
+    assert free(1.7, touches=True, distance=3.0), "what it touches is not a wall"
     assert free(2.1, touches=True)

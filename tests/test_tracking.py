@@ -213,7 +213,7 @@ def test_the_soft_root_says_what_it_needs(walk: Motion, walker: poise.Character)
     tracker = PerformanceTracker(figure("child"), walker, root="soft", actor_floor=walker.floor)
     for pose in interpolate_q(walker, walk.times, poses, walk.times[0] + times):
         tracker.step(pose)
-    assert tracker.counts.fallback_steps == 0  # it is no fallback
+    assert tracker.counts.fallback_steps == 0  # it is not a fallback
     assert max(tracker.counts.root_force) > 1e-3
 
 

@@ -42,7 +42,7 @@ from poise.phases.points import body_points
 from poise.terrain import Terrain
 
 TINY = 0.05
-"""A mean momentum below this share of its natural scale is no divisor: errors are then given as shares of the scale."""
+"""Where the mean momentum is below this share of its natural scale, errors are given as shares of the scale instead."""
 COM_DRIFT = 0.002
 """How far the model's center of mass drifts from a body's own within a flight, for a leg of 0.82 m [m]."""
 
@@ -70,7 +70,7 @@ class FlightFit:
         linear_error: (p − p̄) / ‖p̄‖ of the horizontal momentum, then (p_z − fitted) / m, shape (n, 3).
         angular_error: (L − L̄) / ‖L̄‖ per axis, shape (n, 3); over `angular_scale` where ‖L̄‖ is tiny.
         linear_scale, angular_scale: What they were divided by [kg m/s], [kg m²/s].
-        angular_is_tiny: True where the mean is no divisor and the natural scale m √(g h) h stands in.
+        angular_is_tiny: True where the mean is not a divisor and the natural scale m √(g h) h stands in.
         linear_is_tiny: The same of the horizontal momentum, with m √(g h); h is the leg length.
     """
 

@@ -260,7 +260,7 @@ def receiver(name: str) -> Receiver:
         UnknownName: if there is none.
     """
     if name not in FORMATS:
-        raise UnknownName(f"No export is called {name!r}. Give one of {', '.join(FORMATS)}.")
+        raise UnknownName(f"There is no export format {name!r}. Give one of {', '.join(FORMATS)}.")
     return FORMATS[name]
 
 

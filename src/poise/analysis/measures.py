@@ -84,7 +84,7 @@ class Standing:
 
 
 def standing(analysis: Analysis) -> Standing:
-    """How feet stand and what is in the floor; depth and gap where the clip is no glitch."""
+    """How feet stand and what is in the floor; depth and gap where the clip is not a glitch."""
     good, touch = ~analysis.is_glitch, analysis.touch
     return Standing(
         float(_skates(analysis, SKATING_SPEED).mean()),
@@ -253,8 +253,9 @@ def pose_difference(first: Motion, second: Motion) -> PoseDifference:
     """
     if first.skeleton.names != second.skeleton.names or first.frame_count != second.frame_count:
         raise InvalidValue(
-            f"Only like motions compare: {first.frame_count} frames of {first.skeleton.joint_count} joints against "
-            f"{second.frame_count} of {second.skeleton.joint_count}. Resample one, or retarget it."
+            f"Motions with different frames or joints cannot be compared: {first.frame_count} frames of "
+            f"{first.skeleton.joint_count} joints against {second.frame_count} of {second.skeleton.joint_count}. "
+            "Resample one, or retarget it."
         )
     apart = np.linalg.norm(first.world[0] - second.world[0], axis=2)
     aligned = np.linalg.norm(_from_root(first) - _from_root(second), axis=2)

@@ -18,7 +18,7 @@ from poise.phases.points import runs
 CARRIED = 0.05
 """The ground carries load where it gives this share of the weight [1]; below it, no place of it is defined."""
 SMALLEST_RADIUS = 0.02
-"""Mean radius that a support has at least, for a leg of 0.82 m [m]: a toe tip is no mathematical point."""
+"""Mean radius that a support has at least, for a leg of 0.82 m [m]: a toe tip is not a mathematical point."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def polygon_distances(points: Array, hull: Index, counts: Index, places: Array) 
 
 
 KINDS = ("flight", "single", "double", "multiple", "none")
-"""By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is no flight."""
+"""By number of limbs that carry: 0 in the air, 1, 2, 3 or more; "none": nothing can, and yet it is not a flight."""
 SHORTEST = 0.035
 """Shorter gaps and touches of a support are noise [s]."""
 

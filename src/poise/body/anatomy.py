@@ -157,10 +157,10 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
 
     Args:
         name: The joint's.
-        has_skin: Its skin shows that it is no mere control, whatever it is called: a foot named "IK foot" is a foot.
+        has_skin: Its skin shows that it is not a mere control, whatever it is called: a foot named "IK foot" is a foot.
     """
     words_aside = _ASIDE if has_skin else f"{_ASIDE}|{_CONTROL}"
-    # "rear" is no ear, and a "middle leg" no finger
+    # "rear" is not an ear, and a "middle leg" no finger
     found = [w for w in words(name) if w != "rear" and re.fullmatch(rf"[lr]?({words_aside})(s|base)?", w)]
     return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
 
@@ -266,7 +266,7 @@ def gather_poses(source: Motion | Skeleton | Sequence[Motion]) -> Poses:
             other.skeleton.offsets, skeleton.offsets, atol=1e-6
         ):
             raise InvalidValue(
-                "The motions have different skeletons (joint names or offsets differ). Fit one character a skeleton."
+                "The motions have different skeletons (joint names or offsets differ). Fit one character per skeleton."
             )
     positions = np.concatenate([m.world[0] for m in motions])
     orientations = np.concatenate([m.world[1] for m in motions])

@@ -166,7 +166,7 @@ def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = No
 
     Raises:
         InvalidValue: if the mass is not positive, `masses` is none of these, the motions have different
-            skeletons, or the table is asked for a figure that is no person.
+            skeletons, or the table is asked for a figure that is not a person.
     """
     return Character.fit(source, mass=mass, masses=masses)
 

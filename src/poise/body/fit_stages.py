@@ -132,8 +132,8 @@ def _default_mass(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg: flo
 def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: float) -> float:
     """Stature that a mass goes with [m]: leg, spine, neck and head stretched out, on two legs at least twice the leg.
 
-    (Files that lose a trunk bone would otherwise make a child of a grown-up.) A figure on two legs that is no person's
-    size by that has the height that every command tells; one on four without a neck is no lower than its rest pose.
+    (Otherwise, a missing trunk bone would make a child of an adult.) If this is not a person's height, a figure on two
+    legs has the height that every command prints. One on four legs without a neck is at least as high as its rest pose.
     """
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     heights = [leg_length]
@@ -144,7 +144,7 @@ def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: fl
             height += float(np.linalg.norm(frames.offsets[body]))
             body = frames.parents[body]
         heights.append(height)
-    if len(anatomy.limbs("leg")) > 4:  # a spider's legs are no stature
+    if len(anatomy.limbs("leg")) > 4:  # a spider's legs do not give its height
         return max(height_of(skeleton), 0.2 * leg_length)
     if anatomy.four_legged:
         return max(heights) if anatomy.limbs("neck") else max(*heights, height_of(skeleton))

@@ -69,14 +69,14 @@ class JointTree:
         reach: From each joint along its longest branch to the end of it [m], shape (J,).
         span: Longest path through the bones [m].
         is_hand: True for a hand alone.
-        asides: Joints that are no part of trunk or limbs: controls, fingers, faces, hair, twist bones, things held.
+        asides: Joints that are not part of trunk or limbs: controls, fingers, faces, hair, twist bones, things held.
     """
 
     def __init__(self, poses: Poses) -> None:
         self.poses, self.skeleton = poses, poses.skeleton
         self.lengths = bone_lengths(poses)
         self.twins = twins_of(self.skeleton.names)
-        for j, (_, other) in list(self.twins.items()):  # a lone "right_root" is no twin of the whole "root"
+        for j, (_, other) in list(self.twins.items()):  # a lone "right_root" is not a twin of the whole "root"
             few, many = sorted(len(self.skeleton.carried_by(k)) for k in (j, other))
             if self._depth(j) != self._depth(other) or many > 3 * few + 3:
                 self.twins.pop(j, None)
@@ -130,7 +130,7 @@ class JointTree:
         # a twist bone that carries the hand is a link of the arm
         below = {j: self.skeleton.carried_by(j)[1:].tolist() for j in by_name if is_twist(names[j])}
         by_name -= {j for j, kids in below.items() if not by_name.issuperset(kids)}
-        # what carries the figure is no control, whatever it is called
+        # what carries the figure is not a control, whatever it is called
         by_name -= {j for j in by_name if len(self.skeleton.carried_by(j)) > CARRIES * len(names)}
         return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
 

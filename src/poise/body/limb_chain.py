@@ -37,7 +37,7 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     whole = [j for j in path[upper:] if j in (path[upper], path[-1]) or not is_twist(tree.skeleton.names[j])]
     # joints that double another, or cannot turn, stay with the one before
     main = [whole[0]]
-    shortest = 0.05 * tree.reach[whole[0]]  # wide wings are no measure for a bird's legs
+    shortest = 0.05 * tree.reach[whole[0]]  # wide wings say nothing of a bird's legs
     for n, j in enumerate(whole[1:], start=1):
         way = (
             tree.apart(whole[n - 1], j) if is_twist(tree.skeleton.names[tree.skeleton.parents[j]]) else tree.lengths[j]
@@ -72,7 +72,7 @@ def _undivided(tree: JointTree, path: list[int], mirror: list[int]) -> list[int]
     sides = (path, mirror) if len(mirror) == len(path) else (path,)
     kept = path[:1]
     for n, j in enumerate(path[1:-1], start=1):
-        # "node 1" and "node 2" are no pieces of one bone: too many share the name
+        # "node 1" and "node 2" are not pieces of one bone: too many share the name
         same_name = stems[kept[-1]] == stems[j] and stems.count(stems[j]) <= MOST_PIECES
         straight = min(_straightness(tree, *side[n - 1 : n + 2]) for side in sides) if same_name else 0.0
         if straight < np.cos(np.radians(12.0)):
@@ -98,14 +98,14 @@ def _is_tip(tree: JointTree, joint: int) -> bool:
 def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other: int) -> int:
     """Place in the path of the thigh or upper arm: the first long bone that does not start at the middle line."""
     mirror = _undivided(tree, tree.path(other), tree.path(kid))
-    # what a hand holds is no part of it: the other one tells how far the limb reaches
+    # what a hand holds is not part of it: the other one tells how far the limb reaches
     while kind == "arm" and len(path) > len(mirror) > 1 and tree.is_sided(path[0]) > tree.is_sided(path[-1]):
         path = path[:-1]
     beyond = min(tree.reach[path[-1]], tree.reach[mirror[-1]] if len(mirror) == len(path) else np.inf)
     bones = [*_bones(tree, path), float(beyond)]
     if len(mirror) == len(path):  # both sides are judged alike
         bones[:-1] = [0.5 * (a + b) for a, b in zip(bones, _bones(tree, mirror))]
-    # a big foot is no measure for a thigh
+    # a big foot is not a measure for a thigh
     longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
     for k in range(len(path) - 1):
         if kind == "leg" and (_is_hip_link(tree, path, mirror, k) or _has_no_flesh(tree, path, mirror, k)):

@@ -48,7 +48,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
             kept = kept[:named]
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
-    # tracks and wheels are no limbs
+    # tracks and wheels are not limbs
     is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
     is_figure = is_figure and not tree.is_hand
     limbs = [p for p in pairs if _lie_beside(tree, p)]
@@ -150,7 +150,7 @@ def _trunk(
 def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
     """Whether an upright figure is drawn from its chest: the limbs of the last fork begin below the root's and stand.
 
-    So it must be at rest and in most poses; a handstand is no rest pose.
+    So it must be at rest and in most poses; a handstand is not a rest pose.
     """
     for at in (rest_pose(tree.skeleton)[0][None], tree.poses.positions):
         trunk = trunk_of(tree, root, chest, pairs, at)
@@ -243,7 +243,7 @@ def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
 
 
 BEATS = 0.2
-"""Limbs that are higher than where they begin for this share of the time are no legs, where there are no others [1]."""
+"""Limbs that are above where they begin for this share of the time are not legs but wings [1]."""
 UPRIGHT = 0.7
 """A trunk whose direction is so much vertical is upright [1]."""
 ABOVE = 0.9

@@ -68,7 +68,7 @@ def scene_mjcf(
         InvalidValue: if there is no character, or not one name for each.
     """
     if not characters:
-        raise InvalidValue("A scene has no character; give one at least.")
+        raise InvalidValue("A scene has no character; give at least one.")
     out = [
         '<mujoco model="poise character">',
         '  <compiler angle="radian" inertiafromgeom="false" autolimits="true"/>',

@@ -215,7 +215,7 @@ class LeftOut:
         said = []
         if not self.is_figure:
             said.append(
-                "This is no figure: no legs and no arms were found. What Poise says about a body may not apply to it."
+                "No legs and no arms were found: this may not be a figure, and what Poise says may not apply to it."
             )
         if self.carried:
             said.append(f"{len(self.carried)} moving joints keep their own turns: {_some(self.carried)}.")

@@ -105,7 +105,7 @@ def _level(direction: Array) -> Array:
 
 
 def rest_is_level(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
-    """True if the trunk lies level in the rest pose, or in nearly all frames where the rest pose is no pose at all."""
+    """True if the trunk is level in the rest pose, or in nearly all frames if the rest pose is unusable."""
     if chest == root:
         return False
     rest = rest_pose(tree.skeleton)[0][None]

@@ -62,7 +62,7 @@ def load_character(path: str | os.PathLike[str]) -> Character:
 
     Raises:
         UnreadableFile: if there is no such file.
-        FileFormatError: if it is no TOML, or holds a key or value that is not allowed; the message names file, key and
+        FileFormatError: if it is not TOML, or holds a key or value that is not allowed; the message names file, key and
             what is allowed.
     """
     source = Path(path)
@@ -406,9 +406,9 @@ class _Builder:
         if parent >= n:
             self._refuse(f"{key}.parent", "a parent must come before its children.")
         if n and self.joint_of(parent) not in skeleton.ancestors(joint):
-            self._refuse(f"{key}.joint", f"joint {table.joint!r} does not hang below the joint of its parent body.")
+            self._refuse(f"{key}.joint", f"joint {table.joint!r} is not below the joint of its parent body.")
         if (table.kind == "hinge") != (table.axis is not None):
-            self._refuse(f"{key}.axis", 'a body of kind "hinge" needs an axis, and no other has one.')
+            self._refuse(f"{key}.axis", 'a body of kind "hinge" needs an axis; other kinds have none.')
         capsules = tuple(Capsule(np.array(c.start), np.array(c.end), c.radius) for c in table.capsules)
         if (table.com is None) != (table.inertia is None):
             self._refuse(key, "give both com and inertia, or neither to have them follow from the capsules.")
@@ -449,7 +449,7 @@ class _Builder:
     def _range(self, degrees: Range, key: str) -> tuple[float, float]:
         low, high = (float(np.radians(d)) for d in degrees)
         if not low <= high:
-            self._refuse(key, f"{degrees[0]} … {degrees[1]} is no range: the lower end comes first.")
+            self._refuse(key, f"{degrees[0]} … {degrees[1]} is not a range: the lower end comes first.")
         return low, high
 
     def _unit(self, given: tuple[float, ...], key: str) -> Array:
@@ -463,7 +463,7 @@ class _Builder:
         low, middle, high = np.linalg.eigvalsh(0.5 * (inertia + inertia.T))
         if not np.allclose(inertia, inertia.T) or low <= 0.0 or low + middle < high * (1.0 - 1e-9):
             allowed = "it must be symmetric and positive, with no moment above the sum of the other two."
-            self._refuse(key, f"this is no inertia: {allowed}")
+            self._refuse(key, f"this is not an inertia: {allowed}")
 
     def _hinge(self, table: _HingeTable, key: str) -> Hinge:
         return Hinge(self._unit(table.axis, f"{key}.axis"), *self._range(table.range, f"{key}.range"))
@@ -473,7 +473,7 @@ class _Builder:
 
     def _index(self, names: tuple[str, ...], name: str, key: str) -> int:
         if name not in names:
-            self._refuse(key, f"nothing is called {name!r}. Allowed: {', '.join(names[:60])}.")
+            self._refuse(key, f"there is no {name!r}. Allowed: {', '.join(names[:60])}.")
         return names.index(name)
 
     def _refuse(self, key: str, problem: str) -> NoReturn:

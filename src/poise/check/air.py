@@ -21,7 +21,7 @@ from poise.core.units import GRAVITY
 FALLS = 0.05
 """A body falls if it does so with this part of gravity at least [1]."""
 SEEN_SPEED = 0.15
-"""A horizontal speed nearer to even than this is no fault, for a leg of 0.82 m [m/s]."""
+"""A horizontal speed nearer to even than this is not a fault, for a leg of 0.82 m [m/s]."""
 
 
 def flight_findings(clip: Analysis, profile: Profile, *, trials: Trials | None = None) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _unseen_end(clip: Analysis, flight: FlightFit) -> str:
 
 
 def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True) -> str:
-    """Why a time in the air is no flight: the body does not leave the ground, or something low stands; "" if it is.
+    """Why a time in the air is not a flight: the body does not leave the ground, or something low stands; "" if it is.
 
     Args:
         clip: Whose it is.
@@ -113,7 +113,7 @@ def wrong_gravity(clip: Analysis) -> float | None:
 
 
 def can_leap(height: float, leg: float) -> bool:
-    """True if a body with such legs may leap so high [m]; of figures that are no person's size nobody knows."""
+    """True if a body with such legs may leap so high [m]; of figures that are not of a person's size nobody knows."""
     return height <= at.HIGHEST_LEAP * leg or not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]
 
 
@@ -124,7 +124,7 @@ def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iter
         return
     yield Finding(
         "contacts", flight.gravity_g, limit.passed(flight.gravity_g), ((flight.first, flight.last),),
-        f"Nothing was found that carries the body in frames {flight.first}–{flight.last}, and it is no flight: {why}",
+        f"No support was found in frames {flight.first}–{flight.last}, and they are not a flight: {why}",
         (), where, limit.fails,
     )  # fmt: skip
 

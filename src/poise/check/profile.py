@@ -66,7 +66,7 @@ class Profile:
         """The same profile where only these flaws make a verdict "fail"; the others are warnings.
 
         Raises:
-            UnknownName: if one is no flaw's name.
+            UnknownName: if one is not a flaw's name.
         """
         for name in names:
             require_flaw(name)
@@ -110,12 +110,12 @@ def require_flaw(name: str) -> str:
     """The name itself.
 
     Raises:
-        UnknownName: if it is no flaw's name.
+        UnknownName: if it is not a flaw's name.
     """
     if name not in FLAWS:
         close = difflib.get_close_matches(name, FLAWS, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise UnknownName(f"No finding is called {name!r}.{hint} Names: {', '.join(FLAWS)}.")
+        raise UnknownName(f"There is no finding {name!r}.{hint} Names: {', '.join(FLAWS)}.")
     return name
 
 
@@ -133,7 +133,7 @@ def _parse(text: str, name: str, path: str) -> Profile:
         start[flaw] = _limit(flaw, table, start.get(flaw, Limit()), path)
     missing = [flaw for flaw in FLAWS if flaw not in start]
     if missing:
-        raise FileFormatError(f"The profile says nothing of {', '.join(missing)}.", path=path)
+        raise FileFormatError(f"The profile lacks {', '.join(missing)}.", path=path)
     return Profile(name, about, start)
 
 

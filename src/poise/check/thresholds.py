@@ -25,7 +25,7 @@ BEND = 0.02
 SIGMAS = 2.0
 """A flight's gravity is wrong where it is outside by this many standard errors of the fit [1]."""
 SEEN_UP, SEEN_LEVEL = 0.03, 0.03
-"""A center of mass nearer than the first to its parabola, and than the second to even ground, is no fault [m]."""
+"""A center of mass nearer than the first to its parabola, and than the second to even ground, is not a fault [m]."""
 TAKES_OFF = 0.1
 """A body that leaves the ground and comes back does so at this vertical speed at least, in √(g leg) [1]."""
 STANDS_STILL, STANDS_BESIDE, STANDS_SECONDS, STANDS_FRAMES = 0.6, 0.5, 0.08, 3
@@ -73,7 +73,7 @@ DOWN = 0.03
 CARRIED = 0.5
 """A body that asks less of its weight than this of the ground may be in a low hop [1]."""
 DIP = CARRIED / 2.0
-"""A short dip of the weight that stays above this is no hop [1]."""
+"""A short dip of the weight that stays above this is not a hop [1]."""
 GUESSED = 1.5
 """Hands, knees and trunks are guessed from bones: they may sink this many times as deep as a foot [1]."""
 SINKS_SECONDS, SINKS_FAR = 0.08, 1.5
@@ -149,7 +149,7 @@ GROWN_LEGS = (0.65, 1.1)
 HUMAN_LEGS = (0.4, 1.3)
 """Legs of people [m]: of others, how they fall says nothing until their size is known."""
 LOW_HIPS, LOW_MASS = 0.3, 0.4
-"""Hips below the first under a center of mass above the second, in legs, are no hips: the limbs were not read."""
+"""Hips below the first under a center of mass above the second, in legs, are not hips: the limbs were not read."""
 
 # Whole clip.
 HIGH_JERK = 6500.0
@@ -161,4 +161,4 @@ WHIRLS = 3
 TOUCHES_LIMIT = math.radians(1.0)
 """A joint violates its limit from here on [rad]."""
 ON_HANDS = 0.1
-"""A clip in which hands, knees or the trunk touch for more than this share of its frames is no gait [1]."""
+"""A clip in which hands, knees or the trunk touch for more than this share of its frames is not a gait [1]."""

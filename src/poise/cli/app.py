@@ -195,7 +195,7 @@ def progress(**options: Any) -> Progress:
     from rich.console import Console
     from rich.progress import Progress
 
-    # rich before 15 ends even a disabled display with an empty line where stderr is no terminal
+    # rich before 15 ends even a disabled display with an empty line where stderr is not a terminal
     return Progress(console=Console(stderr=True, quiet=not sys.stderr.isatty()), transient=True, **options)
 
 
@@ -236,7 +236,7 @@ def output_path(path: Path, *, inputs: Sequence[Path], overwrite: bool) -> Path:
     """
     try:
         if path.exists() and any(p.exists() and path.samefile(p) for p in inputs):
-            raise InvalidValue(f"{path} is the input itself; it is never written over. Give another name.")
+            raise InvalidValue(f"{path} is the input file, which Poise never overwrites. Give another name.")
         if path.is_dir():
             raise InvalidValue(f"{path} is a folder. Name a file in it.")
         if path.is_file() and not overwrite:

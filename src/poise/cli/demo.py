@@ -60,7 +60,7 @@ def demo(
             write_atomically(seen, page)
         else:
             draw(scene_of(result), seen, width=400, height=260, fps=12.5, camera=view, painter="plain")
-    out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is what it was asked to do.")
+    out().print("A walking figure crosses uneven ground and is shoved twice; the ghost is the original clip.")
     summarize_run(result, clip)
     if not has_page():
         note("The player was not built with this installation, so the recording is a film; see README, Recordings.")

@@ -250,7 +250,7 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
         way, then = ("above", "hovers") if floor.value > 0.0 else ("below", "sinks in")
         warnings.append(
             f"Its lowest joints or tips stand {abs(floor.value):.2f} m {way} height 0, the origin of the file: in a "
-            f"scene whose ground is there it {then}. Poise finds the floor by itself; --floor says another."
+            f"scene whose ground is there it {then}. Poise finds the floor by itself; --floor sets another."
         )
     lead = phases.leading_rest_frames(motion)
     if lead:

@@ -59,7 +59,7 @@ def ballistic(
     start_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at take-off, in m/s.")] = None,
     end_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at landing, in m/s.")] = None,
 ) -> None:
-    """Make each flight fall as gravity says. Joint angles stay, and feet stay where they stood.
+    """Make each flight follow gravity. Joint angles stay, and feet stay where they stood.
 
     Example: [bold]poise edit ballistic jump.bvh -o mended.bvh --keep timing[/bold]
     """
@@ -106,7 +106,7 @@ def spin(
         str | None, typer.Option(metavar="NAME,…", help="Limbs that swing with --by pose. Default: arms and tail.")
     ] = None,
     damping: Annotated[
-        float, typer.Option(metavar="0…1", help="Length of each Newton step; smaller is slower and safer.")
+        float, typer.Option(metavar="0…1", help="Size of each Newton step; smaller is slower and more robust.")
     ] = 1.0,
 ) -> None:
     """Give each flight a constant angular momentum. The path of the center of mass does not change.
@@ -118,7 +118,7 @@ def spin(
     assert given is not None
     names = _names(limbs)
     if names and by == "root":
-        raise InvalidValue("--limbs goes with --by pose; turning the whole figure swings none.")
+        raise InvalidValue("--limbs needs --by pose; --by root turns the whole figure and swings no limb.")
 
     from poise.edit import spin as apply
 
@@ -143,7 +143,7 @@ def retime(
     ] = None,
     move_keys: Annotated[
         bool,
-        typer.Option("--move-keys", help="Move every frame in time instead of sampling anew (not for BVH and AMC)."),
+        typer.Option("--move-keys", help="Move every frame in time instead of resampling (not for BVH and AMC)."),
     ] = False,
     keep_flights: Annotated[bool, typer.Option("--keep-flights", help="Do not change the pace of flights.")] = False,
 ) -> None:
@@ -153,7 +153,7 @@ def retime(
     """
     strength, times = gravity_of(gravity), _keys(keys)
     if strength is not None and not isinstance(strength, float):
-        raise InvalidValue("--gravity of a retiming is a strength, such as 1 or 9.81m/s2, not a vector.")
+        raise InvalidValue("--gravity of a retiming is a number, such as 1 or 9.81m/s2, not a vector.")
 
     from poise.edit import retime as apply
 
@@ -170,7 +170,7 @@ def scale(
         bool, typer.Option("--keep-size", help="Change only the time: move like a figure K times as tall.")
     ] = False,
 ) -> None:
-    """Make a figure K times as large. Bones and path grow by K and time by √K, so that it still falls as gravity says.
+    """Make a figure K times as large. Bones and path grow by K and time by √K, so that falls still match gravity.
 
     Example: [bold]poise edit scale walk.bvh -o giant.bvh --size 4[/bold]
     """
@@ -228,7 +228,7 @@ def repair(
     names, still = _names(keep), _names(freeze)
     frames, strength = frames_of("--exact", exact), gravity_of(gravity)
     if strength is not None and not isinstance(strength, float):
-        raise InvalidValue("--gravity of a repair is a strength, such as 1 or 9.81m/s2, not a vector.")
+        raise InvalidValue("--gravity of a repair is a number, such as 1 or 9.81m/s2, not a vector.")
 
     from poise.edit import load_touches
     from poise.edit import repair as apply
@@ -268,9 +268,9 @@ def mend(
     ] = None,
     floor: options.Floor = None,
 ) -> None:
-    """Correct what poise check finds, tool by tool, and keep only what helps.
+    """Correct what poise check finds, one tool after another. A change that does not help is undone.
 
-    The order is: timing, capture faults, feet, flights, spin. What is left is listed in the report; the exit code is 0.
+    The order is: timing, capture faults, feet, flights, spin. The report lists what remains. The exit code is 0.
 
     Example: [bold]poise edit mend jump.bvh -o mended.bvh --budget 'joint 5deg, root 5cm'[/bold]
     """
@@ -298,7 +298,7 @@ def _durations(text: str | None, count: int | None) -> list[float | None]:
     """What --duration and --count ask for: one duration (or none), or several."""
     if text is None or ":" not in text:
         if count is not None:
-            raise InvalidValue("--count goes with a range of durations, such as --duration 0.4:0.8 --count 5.")
+            raise InvalidValue("--count needs a range of durations, such as --duration 0.4:0.8 --count 5.")
         try:
             return [None if text is None else float(text)]
         except ValueError:

@@ -247,7 +247,7 @@ def flights_of(texts: list[str] | None) -> str | list[tuple[int, int]]:
     """What --flight says: "all", or pairs of frames.
 
     Raises:
-        InvalidValue: if a text is no pair of frame numbers.
+        InvalidValue: if a text is not a pair of frame numbers.
     """
     if not texts or texts == ["all"]:
         return "all"

@@ -54,9 +54,9 @@ def export(
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write clips as learning systems read them, with the contacts and forces that Poise measures.
+    """Export clips for robot learning systems, with the contacts and forces that Poise measures.
 
-    Any other clip than one of the robot's own is an actor: the robot follows it first, on its own feet.
+    A clip of another figure serves as an actor: Poise first makes the robot follow it.
 
     Example: [bold]poise export mjlab dance.bvh --robot g1.xml -o dance.npz[/bold]
     """
@@ -113,4 +113,4 @@ def export(
         f"{output}: {summary['frames']} frames at {summary['fps']:.4g} fps, {len(summary['joints'])} joints.",
         markup=False,
     )
-    out().print(f"At the root, what no contact gives: {force:.2f} of weight and {moment:.1f} N m rms.", markup=False)
+    out().print(f"Root force that no contact explains: {force:.2f} of weight and {moment:.1f} N m rms.", markup=False)

@@ -324,7 +324,7 @@ def _require(manifest: Path, *, resume: bool) -> None:
         raise InvalidValue(f"{place} is a file; the new files of a folder need a folder.")
     place.mkdir(parents=True, exist_ok=True)
     if not resume and manifest.exists():
-        raise InvalidValue(f"{place} holds a run that was begun. Go on with --resume, or give --overwrite.")
+        raise InvalidValue(f"{place} holds an earlier run. Continue it with --resume, or give --overwrite.")
     beside = manifest.name != MANIFEST and any(place.glob("manifest-*-of-*.jsonl"))
     if not resume and not beside and any(place.iterdir()):
         raise InvalidValue(f"{place} is not empty. Name another folder, or give --overwrite.")

@@ -41,7 +41,7 @@ class Done:
 
 
 def _picture(done: Done, place: Path) -> str:
-    """A strip that was drawn of a clip, in the page; no more than its link where it is no small picture."""
+    """A strip that was drawn of a clip, in the page; no more than its link where it is not a small picture."""
     if not done.target or not (place / (path := Path(done.target).with_suffix(".png"))).is_file():
         return ""
     return f'<img loading="lazy" alt="" src="{html.escape(quote(path.as_posix()), quote=True)}">'

@@ -56,7 +56,7 @@ def info(
 ) -> None:
     """Show what a file holds and how it was read: axis, unit, rate, limbs, and the evidence for each.
 
-    Nothing is changed. What looks wrong is named, with the option that corrects it.
+    Nothing is changed. For each likely error, it names the option that corrects it.
 
     Example: [bold]poise info walk.bvh[/bold]
     """

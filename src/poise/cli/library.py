@@ -20,7 +20,7 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of clips.
 Output = Annotated[
     Path,
     typer.Option(
-        "-o", "--output", metavar="OUT", help="Folder for what is made, and for index.html.", show_default=False,
+        "-o", "--output", metavar="OUT", help="Folder for the new files and index.html.", show_default=False,
         rich_help_panel=options.OUTPUT,
     ),
 ]  # fmt: skip
@@ -49,7 +49,7 @@ def check_all(
 ) -> None:
     """Check every clip of a folder; each gets a report (poise.check/1) in OUT.
 
-    Unlike poise check it can be stopped and taken up again, and be shared by several machines.
+    Unlike poise check, it can be interrupted and resumed, and split over several machines.
 
     Example: [bold]poise library check clips/ -o checked/ --record .png[/bold]
     """

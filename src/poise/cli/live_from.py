@@ -35,7 +35,7 @@ LiveTo = Annotated[
     typer.Option(
         "--live-to",
         metavar="PROTOCOL:HOST:PORT",
-        help="Send every pose on, such as vmc:127.0.0.1:39540. Can be repeated.",
+        help="Send every pose to this address, such as vmc:127.0.0.1:39540. Can be repeated.",
         rich_help_panel=options.LIVE,
     ),
 ]
@@ -123,7 +123,7 @@ def keep_live(result: LiveResult, output: Path | None, report: Path | None, reco
 
                 draw(scene_of(result, title="live"), record)
     elif output is not None or record is not None:
-        note("No motion was written: nobody was heard.")
+        note("No motion was written: no data arrived.")
     if json:
         print_json(result.report)
     elif "source" in result.report:

@@ -162,7 +162,7 @@ Report = Annotated[
 ]
 Amount = Annotated[
     float,
-    typer.Option("--amount", metavar="0…1", help="How much of the change to keep.", rich_help_panel=CHANGE),
+    typer.Option("--amount", metavar="0…1", help="Share of the change to keep.", rich_help_panel=CHANGE),
 ]
 Interval = Annotated[
     str | None,
@@ -247,7 +247,7 @@ def part_of(motion: Motion, start: float | None, end: float | None) -> Motion:
     """The part of a motion between --start and --end [s].
 
     Raises:
-        InvalidValue: if they are no finite times, or nothing lies between them.
+        InvalidValue: if they are not finite times, or nothing lies between them.
     """
     for name, number in (("--start", start), ("--end", end)):
         if number is not None and not math.isfinite(number):

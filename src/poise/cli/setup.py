@@ -56,7 +56,7 @@ def setup(
     is_character = file.suffix.lower() == ".toml"
     target = output or (file if is_character else Path(file.stem).with_suffix(".toml"))
     if target.suffix.lower() != ".toml":
-        raise InvalidValue(f"{target} is no .toml file; a character is kept as TOML.")
+        raise InvalidValue(f"{target} is not a .toml file; a character is saved as TOML.")
     character, motion = open_character(file, mass=mass, skeleton=skeleton, clip=clip, unit=unit, up=up, height=height)
     if target.exists() and not (is_character and target.resolve() == file.resolve()) and not overwrite:
         character = _continued(target, character)
@@ -114,5 +114,5 @@ def _continued(target: Path, character: Character) -> Character:
     kept = load_character(target)
     if kept.skeleton.names != character.skeleton.names:
         raise InvalidValue(f"{target} is a character of another skeleton. Give another -o, or --overwrite.")
-    note(f"Going on with {target}; --overwrite begins anew.")
+    note(f"Continuing with {target}; --overwrite starts over.")
     return kept

@@ -69,8 +69,8 @@ def simulate(
         str | None,
         typer.Option(
             metavar="FILE|rubble:COUNT,SEED",
-            help="Bodies around the figure that push back: a scene file (.toml), a MuJoCo file (.xml), "
-            "or rubble on its way.",
+            help="Objects that the figure can bump into: a scene file (.toml), a MuJoCo file (.xml), "
+            "or rubble on its path.",
             show_default=False,
             rich_help_panel=DISTURB,
         ),
@@ -85,7 +85,7 @@ def simulate(
         typer.Option(metavar="N", help="Seed of rough ground, if SPEC has none.", rich_help_panel=DISTURB),
     ] = None,
     amount: Annotated[
-        float, typer.Option(metavar="0…1", help="How much of the reaction to keep.", rich_help_panel=REACTION)
+        float, typer.Option(metavar="0…1", help="Share of the reaction to keep.", rich_help_panel=REACTION)
     ] = 1.0,
     only: Annotated[
         str | None, typer.Option(metavar="JOINT,…", help="Joints that may change.", rich_help_panel=REACTION)
@@ -196,7 +196,7 @@ def simulate(
         ),
     ] = None,
 ) -> None:
-    """Give a clip physical reactions: shoves, slopes, stairs. Undisturbed, it comes back exactly as it was.
+    """Give a clip physical reactions to shoves, slopes and stairs. If nothing disturbs it, it comes back unchanged.
 
     Example: [bold]poise simulate walk.bvh -o out.bvh --push 'chest 300 0 0 @1+0.2' --terrain slope:15[/bold]
     """
@@ -204,9 +204,7 @@ def simulate(
     if (file is None) == (live_from is None):
         raise InvalidValue("Give a motion, or a live actor: --live-from vmc:39539.")
     if output is None and not live and not live_to:
-        raise InvalidValue(
-            "Where should the moved motion go? Give -o OUT, such as -o moved.bvh; only --live goes without."
-        )
+        raise InvalidValue("No output was given. Give -o OUT, such as -o moved.bvh; only --live goes without.")
     files = figure_files(save_figure, output, report, record, inputs=(file, skeleton, character), overwrite=overwrite)
     if files and (scene is None or live):
         raise InvalidValue(
@@ -394,7 +392,7 @@ def _figure(motion: Motion, character: Path | None, mass: float | None) -> Chara
     if character is None:
         return fit(motion, mass=mass)
     if mass is not None:
-        raise InvalidValue("--mass goes with a fitted character; edit the masses in the character file instead.")
+        raise InvalidValue("--mass needs a fitted character; edit the masses in the character file instead.")
     return load_character(character)
 
 

@@ -14,7 +14,9 @@ from poise.cli.app import app, out, output_paths, print_json, waiting
 
 @app.command()
 def spacetime(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A ready problem; see --list.", show_default=False)] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="A built-in problem; see --list.", show_default=False)
+    ] = "",
     choices: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,7 +31,7 @@ def spacetime(
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Solve a ready space-time problem: a particle with a jet engine, Luxo's jump, a person's jump, somersault, stride.
+    """Solve a built-in space-time problem: a particle with a jet engine, Luxo's jump, a person's jump, flip or stride.
 
     Needs the extra "spacetime" (CasADi with IPOPT).
 

@@ -133,7 +133,10 @@ def synthesize(
     headless: options.Headless = False,
     listing: Annotated[bool, typer.Option("--list", help="List the behaviors.", rich_help_panel=LISTS)] = False,
     goals: Annotated[
-        bool, typer.Option("--goals", help="List what a controller file can say.", rich_help_panel=LISTS)
+        bool,
+        typer.Option(
+            "--goals", help="List the goals and conditions that a controller file can use.", rich_help_panel=LISTS
+        ),
     ] = False,
     describing: Annotated[
         bool,
@@ -142,7 +145,7 @@ def synthesize(
     write: Annotated[
         Path | None,
         typer.Option(
-            metavar="OUT.toml", help="Write its controller to a file, to change it and run it.", rich_help_panel=LISTS
+            metavar="OUT.toml", help="Write its controller to a file that you can edit and run.", rich_help_panel=LISTS
         ),
     ] = None,
     overwrite: options.Overwrite = False,
@@ -256,7 +259,7 @@ def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, see
         changed[name] = named(known, name, behavior.name).checked(f"--set {name}", text)
     if seed is not None:
         if "seed" in changed:
-            raise InvalidValue("--seed and --set seed say the same twice; give one of them.")
+            raise InvalidValue("--seed and --set seed set the same option; give one of them.")
         if "seed" in known:
             changed["seed"] = known["seed"].checked("--seed", seed)
         else:
@@ -281,7 +284,7 @@ def tell_useless(
 
     setup = behavior.setup(arguments["options"], is_literal=arguments["settings"].is_literal)
     if is_clip_given and not follows(setup.roles[0].machine):
-        note(f"warning: {behavior.name!r} has no goal Follow, so nothing of --clip but its skeleton is used.")
+        note(f"warning: {behavior.name!r} has no goal Follow, so only the skeleton of --clip is used.")
     if not is_clip_given and behavior.name not in BEHAVIORS and follows(setup.roles[0].machine):
         note(f"warning: {behavior.name!r} has a goal Follow and no clip to follow; give --clip FILE.")
     end = arguments["seconds"] or setup.seconds
@@ -315,7 +318,7 @@ def figure_of(which: str) -> Character:
         return figure(which)
     path, clip = _file_and_clip(which)
     if not path.exists():
-        raise InvalidValue(f"--character is {which!r}, which is no file. Built-in figures: {', '.join(BUILT_IN)}.")
+        raise InvalidValue(f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}.")
     if path.suffix.lower() == ".toml":
         from poise.body import load_character
 

@@ -71,7 +71,7 @@ def track(
         str,
         typer.Option(
             metavar="'NAME=SHARE, …'",
-            help="How the character holds itself: rest poses of its file, such as 'sad=1'. Default: as it stands.",
+            help="Posture: rest poses of the character file, such as 'sad=1'. Default: the pose in which it stands.",
             show_default=False,
         ),
     ] = "",
@@ -86,7 +86,7 @@ def track(
             show_default=False,
         ),
     ] = None,
-    fps: Annotated[float, typer.Option(metavar="N", help="Steps a second, 50 or more.")] = 120.0,
+    fps: Annotated[float, typer.Option(metavar="N", help="Steps per second, 50 or more.")] = 120.0,
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,
@@ -114,7 +114,7 @@ def track(
     seconds: Seconds = None,
     buffer: Buffer = None,
 ) -> None:
-    """Let an actor drive a character of another shape. Its feet stand, and its other limbs swing freely.
+    """Let an actor drive a character of another shape. Its feet stay put when they stand; free limbs swing.
 
     Exit code 1 if the character fell or lost the actor; the files are written nevertheless.
 
@@ -272,7 +272,7 @@ def shares_of(text: str) -> dict[str, float]:
     """Shares of rest poses as they are typed: "sad=1, proud=0.3".
 
     Raises:
-        InvalidValue: if a part is no name with a number.
+        InvalidValue: if a part is not a name with a number.
     """
     found: dict[str, float] = {}
     for part in (p.strip() for p in text.split(",") if p.strip()):
@@ -282,7 +282,7 @@ def shares_of(text: str) -> dict[str, float]:
         except ValueError:
             raise InvalidValue(f"--style: {part!r} cannot be read. Write 'sad=1' or 'sad=0.5, proud=0.2'.") from None
         if not -2.0 <= found[name.strip()] <= 2.0:
-            raise InvalidValue(f"--style: {part!r}; give shares of -2 to 2.")
+            raise InvalidValue(f"--style: {part!r}; give numbers from -2 to 2.")
     return found
 
 

@@ -54,10 +54,11 @@ def vary(
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Make variants of a clip: shoves, grounds, other pace, size and style. Kept are plausible ones that differ.
+    """Make variants of a clip: shoves, grounds, pace, size, style. Keep those that are plausible and differ.
 
-    A variant is plausible if poise check finds nothing that it does not find in the clip. One that is nearly another
-    is dropped. variants.json says what each is and why it is kept or not, index.html shows all, sheet.png the kept.
+    A variant is plausible if poise check finds nothing that it does not find in the clip. Near duplicates
+    are dropped. variants.json lists every variant and why it was kept or not; index.html shows all of them, and
+    sheet.png those that were kept.
 
     Example: [bold]poise vary walk.bvh -n 50 --seed 7 -o variants[/bold]
     """

@@ -31,8 +31,10 @@ def view(
     side_by_side: Annotated[
         bool, typer.Option("--side-by-side", help="Show clips beside each other, with their steps at the same times.")
     ] = False,
-    plain: Annotated[bool, typer.Option("--plain", help="Show only the figures: no forces, momenta, flights.")] = False,
-    headless: Annotated[bool, typer.Option("--headless", help="Print where the page is; open no browser.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Show only the figures, without forces, momenta and flights.")
+    ] = False,
+    headless: Annotated[bool, typer.Option("--headless", help="Print the address; open no browser.")] = False,
     record: options.Record = None,
     overwrite: options.Overwrite = False,
     skeleton: options.Skeleton = None,
@@ -76,7 +78,7 @@ def view(
 
     if any(format_of(file).NAME == MARKERS for file in clips):
         if len(clips) > 1:
-            raise InvalidValue("A recording of markers is shown alone; give the other clips to a view of their own.")
+            raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
         how = poise.io.read_options(unit=unit, up=up, fps=source_fps)
         _deliver(_of_markers(clips[0], how), clips, record, headless=headless)
         return
@@ -174,6 +176,6 @@ def _with_report(scene: Scene, path: Path) -> Scene:
         plots = fields_plots(fields, times, scene.times)
     except (KeyError, TypeError, ValueError) as error:
         cure = "Give a report that `poise simulate --report` wrote for this clip."
-        raise FileFormatError("This is no report of poise simulate.", path=path, cure=cure) from error
+        raise FileFormatError("This is not a report of poise simulate.", path=path, cure=cure) from error
     row = (Row("pushes", ARROW_COLOR, (), tuple(rows)),) if rows else ()
     return replace(scene, plots=(*plots, *scene.plots), timeline=(*row, *scene.timeline))

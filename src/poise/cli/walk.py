@@ -158,7 +158,7 @@ def walk(
 ) -> None:
     """Walk, run, turn and stop with a controller; with --push or --terrain, with physical reactions.
 
-    A pushed figure steps with the push and goes on.
+    A pushed figure takes steps with the push and then walks on.
 
     Example: [bold]poise walk walker.npz -o out.bvh --path '3,0 3,3' --push 'chest 300 0 0 @2+0.2'[/bold]
     """
@@ -170,11 +170,13 @@ def walk(
     from poise.world import World
 
     if output is None and record is None and not live:
-        raise InvalidValue("Where should the walk go? Give -o OUT, such as -o walk.bvh, or --record OUT.html.")
+        raise InvalidValue("No output was given. Give -o OUT, such as -o walk.bvh, or --record OUT.html.")
     if scene is not None and not live:
         raise InvalidValue("--scene needs --live.")
     if live and any(given is not None for given in (to, path, script, seconds)):
-        raise InvalidValue("--to, --path, --script and --seconds do not go with --live: the page says where to go.")
+        raise InvalidValue(
+            "--to, --path, --script and --seconds cannot be combined with --live: the page sets where to go."
+        )
     output_paths((output, report, record), "-o, --report and --record", inputs=(file, script), overwrite=overwrite)
     require_kinds(output, record, live=live)
     for name, number in (("--speed", speed), ("--direction", direction), ("--turn", turn), ("--seconds", seconds)):
@@ -203,7 +205,7 @@ def walk(
     motion = walk_on(examples, command, longest, dt=1.0 / fps, pushes=pushes, mass=weight)
     if not pushes and ground.is_flat:
         if report is not None or json:
-            raise InvalidValue("--report and --json tell of the physics; give --push or --terrain, or leave them out.")
+            raise InvalidValue("--report and --json describe the physics; give --push or --terrain, or leave them out.")
         _keep_plain(motion, output, record)
         return
     result = run_behind_bar(motion, None, mass=mass, terrain=ground, pushes=pushes)
@@ -256,7 +258,7 @@ def _command(
         )
     if to is not None or path is not None:
         if direction or turn:
-            raise InvalidValue("--direction and --turn do not go with --to and --path: the places say where to go.")
+            raise InvalidValue("--direction and --turn cannot be combined with --to and --path.")
         points = [_point(p) for p in (to or path or "").split()]
         if not points or speed <= 0.0:
             raise InvalidValue("Give at least one place, as in --path '3,0 3,3', and a speed above 0.")
@@ -272,7 +274,7 @@ def _point(text: str) -> tuple[float, float]:
         if not (math.isfinite(x) and math.isfinite(y) and math.hypot(x, y) < 1e4):
             raise ValueError
     except ValueError:
-        raise InvalidValue(f"{text!r} is no place; give meters as X,Y, such as 3,0.5.") from None
+        raise InvalidValue(f"{text!r} is not a place; give meters as X,Y, such as 3,0.5.") from None
     return x, y
 
 
@@ -291,15 +293,15 @@ def _script(path: Path) -> list[tuple[float, float, float, float]]:
                 raise ValueError
         except ValueError:
             raise FileFormatError(
-                "A line holds time [s], speed [m/s] and, if wanted, direction [deg] and turn [deg/s].",
+                "A line holds time [s], speed [m/s] and optionally direction [deg] and turn [deg/s].",
                 path=path,
                 line=number,
                 text=line,
             ) from None
         time, speed, direction, turn = [*values, 0.0, 0.0][:4]
         if time < (rows[-1][0] if rows else 0.0) or time > MOST_SECONDS:
-            raise FileFormatError("Times must rise from 0.", path=path, line=number, text=line)
+            raise FileFormatError("Times must start at 0 or later and increase.", path=path, line=number, text=line)
         rows.append((time, speed, math.radians(direction), math.radians(turn)))
     if not rows:
-        raise FileFormatError("The script holds no line.", path=path, cure="Such as: 0 1.4")
+        raise FileFormatError("The script is empty.", path=path, cure="Such as: 0 1.4")
     return rows

@@ -41,7 +41,7 @@ def world(
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
-    seconds: Annotated[float, typer.Option(metavar="S", help="How long.")] = 10.0,
+    seconds: Annotated[float, typer.Option(metavar="S", help="Duration in seconds.")] = 10.0,
     fps: Annotated[float, typer.Option(metavar="N", help="Steps per second.")] = 100.0,
     terrain: options.Terrain = "flat",
     live: Annotated[
@@ -55,7 +55,7 @@ def world(
     port: options.Port = 0,
     headless: options.Headless = False,
 ) -> None:
-    """Run a scene file: its figures play clips, act by goals or fall, among bodies that push back.
+    """Run a scene file: figures play clips, pursue goals or fall, and collide with each other and with objects.
 
     Example: [bold]poise world street.toml --record street.html --save-figure bob=bob.bvh[/bold]
     """
@@ -64,7 +64,7 @@ def world(
     from poise.world import World
 
     if not (live or save_figure or record or report or json):
-        raise InvalidValue("What should become of it? Give --live, --record street.html or --save-figure bob=bob.bvh.")
+        raise InvalidValue("No output was given. Give --live, --record street.html or --save-figure bob=bob.bvh.")
     if not 0.0 < seconds <= MOST_SECONDS:
         raise InvalidValue(f"--seconds is {seconds:g}; give a number above 0 and up to {MOST_SECONDS:g}.")
     if not (math.isfinite(fps) and fps >= 50.0):
@@ -112,7 +112,7 @@ def play_world(
     from poise.world import Clip, World
 
     if run["amount"] < 1.0 or run["only"] or run["freeze"]:
-        raise InvalidValue("--amount, --only and --freeze do not go with --scene and --live; leave them out.")
+        raise InvalidValue("--amount, --only and --freeze cannot be combined with --scene and --live; leave them out.")
     ground = laid_under(run["terrain"], motion, figure.floor if run["floor"] is None else run["floor"])
     clip = Clip(motion, figure, preset=run["preset"], options=run["options"], get_up=run.get("get_up"))
     dt = 1.0 / (run["fps"] or 100.0)

@@ -36,7 +36,7 @@ def require(*kinds: type, **given: object) -> None:
 
 
 def require_each(*kinds: type, **given: object) -> None:
-    """Refuse arguments that are no list of things of these kinds."""
+    """Refuse arguments that are not a list of things of these kinds."""
     for name, values in given.items():
         if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
             raise InvalidValue(f"{name} is {_shown(values)}; give a list, each {_wanted(kinds)}.")

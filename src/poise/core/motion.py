@@ -129,13 +129,13 @@ class Motion:
                 frame, joint = np.argwhere(~np.isfinite(values).all(axis=-1))[0]
                 raise InvalidValue(
                     f"The {name} of joint {self.skeleton.names[joint]!r} in frame {frame} is not finite. "
-                    "Mend the source; Poise never fills a value in."
+                    "Correct the source; Poise never fills in values."
                 )
         if np.abs(self.translations).max(initial=0.0) > MAX_PLACE:
             frame, joint = np.argwhere(np.abs(self.translations).max(axis=-1) > MAX_PLACE)[0]
             raise InvalidValue(
                 f"Joint {self.skeleton.names[joint]!r} is more than {MAX_PLACE:g} m away in frame {frame}. "
-                "Mend the source, or give its unit."
+                "Correct the source, or give its unit."
             )
         if not (np.abs(self.times) <= MAX_TIME).all():
             frame = int(np.argmin(np.abs(self.times) <= MAX_TIME))
@@ -143,7 +143,7 @@ class Motion:
                 f"Frame {frame} is at {self.times[frame]:g} s; times must be finite and below {MAX_TIME:g} s."
             )
         if frames > 1 and not (np.diff(self.times) > 0.0).all():
-            raise InvalidValue("Frame times must rise strictly; two frames share a time or run backwards.")
+            raise InvalidValue("Frame times must increase; two frames have the same time or go backwards.")
 
     @property
     def frame_count(self) -> int:

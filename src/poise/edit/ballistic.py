@@ -235,7 +235,7 @@ class PathTarget:
         if (self.start_velocity is not None or self.end_velocity is not None) and not (
             self.start is None or self.end is None
         ):
-            raise InvalidValue("Start, end and a velocity are too much for one path; leave one of them out.")
+            raise InvalidValue("Start, end and a velocity together determine the path twice; leave one of them out.")
         if self.duration is not None and not (math.isfinite(self.duration) and self.duration > 0.0):
             raise InvalidValue(f"duration is {self.duration} s; give a positive time.")
 
@@ -316,7 +316,7 @@ def ballistic(
             f"A path was given and the clip has {len(spans)} flights: {listed}. Say which: --flight A:B."
         )
     if not target.is_open and scope.interval is not None and not (target.start is None and target.end is None):
-        raise InvalidValue("A path with other ends moves the rest of the clip along; leave the interval out.")
+        raise InvalidValue("A path with new ends moves the rest of the clip too; leave the interval out.")
     com = figure.com(motion)
     before = [_measures(motion, figure, com, span, g) for span in spans]
     notes: list[str] = []
@@ -389,7 +389,7 @@ def _timed(
         steps = max(2, round(own * (1.0 + (factor - 1.0) * scope.amount)))
         if target.duration is not None and abs(steps * motion.dt - target.duration) > 1e-6 and scope.amount == 1.0:
             notes.append(
-                f"{target.duration:g} s is no whole number of frames; the flight takes {steps * motion.dt:.4g} s."
+                f"{target.duration:g} s is not a whole number of frames; the flight takes {steps * motion.dt:.4g} s."
             )
         if steps == round(own):
             continue
@@ -415,8 +415,8 @@ def _factor(motion: Motion, com: Array, span: Span, g: Array) -> float:
     factor = math.sqrt(seen / strength) if seen > 0.0 and strength > 0.0 else 0.0
     if not FACTORS[0] <= factor <= FACTORS[1]:
         raise InvalidValue(
-            f"Flight {span[0]}:{span[1]} falls with {seen:.2f} m/s²; no timing makes that {strength:.2f} m/s². Keep "
-            "its timing and let the height of the path give (--keep timing), or name another flight."
+            f"Flight {span[0]}:{span[1]} falls with {seen:.2f} m/s²; no timing changes that to {strength:.2f} m/s². "
+            "Keep its timing and change the height of the path (--keep timing), or name another flight."
         )
     return factor
 

@@ -72,7 +72,7 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
         scope: Its interval limits "all".
 
     Raises:
-        InvalidValue: if a given flight is no pair of frames of the clip, overlaps another or leaves the interval, or
+        InvalidValue: if a given flight is not a pair of frames of the clip, overlaps another or leaves the interval, or
             none is found.
     """
     lowest, highest = scope.frames(motion)
@@ -88,15 +88,15 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
         if not believed:
             why = reasons[spans[0]]
             raise InvalidValue(
-                f"{_listed(motion, spans[:1]).capitalize()} is no flight: {why}. Something carries the body there that "
-                f"was not found. If it is meant to fly, name it: --flight {spans[0][0]}:{spans[0][1]}."
+                f"{_listed(motion, spans[:1]).capitalize()} is not a flight: {why}. Something carries the body there "
+                f"that was not found. If it is meant to fly, name it: --flight {spans[0][0]}:{spans[0][1]}."
             )
         return believed
     spans = tuple(sorted((int(a), int(b)) for a, b in wanted))
     for first, last in spans:
         if not (first >= 0 and last < motion.frame_count and last - first >= 2):
             raise InvalidValue(
-                f"Flight {first}:{last} is none of this clip, which has frames 0 to {motion.frame_count - 1}; give "
+                f"Flight {first}:{last} is not in this clip, which has frames 0 to {motion.frame_count - 1}; give "
                 "a first and a last frame at least two apart."
             )
         if first < lowest or last > highest:

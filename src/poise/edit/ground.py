@@ -79,7 +79,7 @@ def ground(
     fixed = _fixed(motion, character, floor)
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
-        raise InvalidValue("This character has no leg with a knee, so no foot could be put anywhere else.")
+        raise InvalidValue("This character has no leg with a knee, so its feet cannot be moved.")
     whole, rounds = (motion, 0) if scope.amount == 0.0 else _made(motion, fixed, character, floor, scope)
     result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)

@@ -424,7 +424,7 @@ def skin_stretch(before: Motion, after: Motion, size: float = 1.0) -> float | No
     """Largest growth of a skin edge relative to its longest length before [1]; None without a skin.
 
     Each edge is compared with its own longest state before or at rest, L(e) = max(l₀(e), max_t l(e, t)), so that
-    stretch a clip already has is no tear: max_e (max_t l'(e, t) / size − L(e)) / L(e).
+    stretch a clip already has is not a tear: max_e (max_t l'(e, t) / size − L(e)) / L(e).
 
     Args:
         before, after: The same file's motion before and after an edit; frames may differ in number.

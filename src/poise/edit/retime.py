@@ -94,7 +94,7 @@ def retime(
         timing, to_new = Timing(motion.times, motion.times), _identity
     elif keys is not None:
         if scope.interval is not None:
-            raise InvalidValue("Keys say themselves where time changes; leave the interval out.")
+            raise InvalidValue("Keys already set where time changes; leave the interval out.")
         to_new, to_source = key_map(motion, keys, scope.amount)
         timing = on_grid(motion, to_new, to_source)
     else:
@@ -256,7 +256,7 @@ def gravity_factor(
     fits = [measure(motion, figure, com, s) for s in spans]
     good = [f for f in fits if f.gravity > FALLS * gravity]
     if not good:
-        raise InvalidValue("No flight of this clip falls, so no timing gives it a gravity. Give a factor instead.")
+        raise InvalidValue("No flight of this clip falls, so timing cannot change its gravity. Give a factor instead.")
     weight = np.array([f.gravity * f.duration**2 for f in good])
     typical = math.exp(float(np.average(np.log([f.gravity for f in good]), weights=weight)))
     return math.sqrt(typical / gravity)
@@ -316,7 +316,7 @@ def _parts(motion: Motion, scope: Scope, slow: float, kept: tuple[Span, ...]) ->
     ends = [*(min(max(a, first), last) for a, _ in kept), last]
     found = [part for a, b in zip(begins, ends) if b - a >= 2 for part in _between(motion, scope, slow, a, b)]
     if not found:
-        raise InvalidValue("All of it is in the air, and flights are to keep their pace: nothing is left to retime.")
+        raise InvalidValue("All of it is in the air, and flights keep their pace: there is nothing to retime.")
     return found
 
 
@@ -488,7 +488,7 @@ def rekeyed(motion: Motion, to_new: Callable[[Array], Array]) -> Motion:
 def on_grid(motion: Motion, to_new: Callable[[Array], Array], to_source: Callable[[Array], Array]) -> Timing:
     """Timing of a whole clip under a monotone map of time, on frames of the clip's own rate, both ends included.
 
-    Where the new duration is no whole number of frames, the last pose stands on the frame after it.
+    Where the new duration is not a whole number of frames, the last pose stands on the frame after it.
     """
     end = float(to_new(motion.times[-1:])[0])
     count = int(np.ceil(end / motion.dt - 1e-3)) + 1

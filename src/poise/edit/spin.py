@@ -79,7 +79,9 @@ def spin(
     if by not in ("root", "pose"):
         raise InvalidValue(f"by is {by!r}; give 'root' or 'pose'.")
     if by == "root" and len(limbs):
-        raise InvalidValue("The whole figure turns by the root, and no limb swings; leave limbs out, or say by 'pose'.")
+        raise InvalidValue(
+            "The whole figure turns by the root, and no limb swings; leave limbs out, or give by='pose'."
+        )
     if not 0.0 < damping <= 1.0:
         raise InvalidValue(f"damping is {damping}; give a number above 0 and up to 1.")
     asked = checked_momentum(momentum)

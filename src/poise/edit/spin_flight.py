@@ -23,7 +23,7 @@ from poise.edit.scope import Scope
 TAKEOFF = 0.05
 """The momentum at take-off is the mean over this time after it [s]."""
 TINY = 0.05
-"""A mean momentum below this share of its natural scale is no divisor [1]."""
+"""A mean momentum below this share of its natural scale is not a divisor [1]."""
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def flags_of(touches: Touches, times: Array, character: Character) -> Flags:
         character: P contact points.
 
     Raises:
-        UnknownName: if a name is no contact point, body or role.
+        UnknownName: if a name is not a contact point, body or role.
         InvalidValue: if a touch cannot be read, ends before it starts, or lies outside of the clip.
 
     Example:
@@ -95,7 +95,7 @@ def _points(character: Character, name: str) -> list[int]:
         body = character.body_index(name)
     except UnknownName as error:
         known = ", ".join(p.name for p in character.contact_points)
-        raise UnknownName(f"Contacts name {name!r}: it is no contact point ({known}). {error}") from None
+        raise UnknownName(f"Contacts name {name!r}: it is not a contact point ({known}). {error}") from None
     own = [i for i, p in enumerate(character.contact_points) if p.body == body]
     if not own:
         having = sorted({character.bodies[p.body].name for p in character.contact_points})

@@ -475,7 +475,7 @@ class SimulatedCharacter:
         speed = (self.v - reference.v) * fade
         moved, height = fade * deviation, self.follower.height
         self.follower.carry(planned, self.dt)
-        if not is_first:  # the ground's height is no deviation that fades
+        if not is_first:  # the ground's height is not a deviation that fades
             moved[2] = self.follower.height + fade * (deviation[2] - height)
         self.q = self.model.integrate(following, moved, 1.0)
         self.v = following_v + speed

@@ -207,7 +207,7 @@ def step_all(
     if len(poses) != len(filters):
         raise InvalidValue(f"{len(filters)} filters and {len(poses)} poses; give one pose for each filter.")
     if len(set(map(id, filters))) < len(filters):
-        raise InvalidValue("One filter stands twice in the list; a filter makes one step at a time.")
+        raise InvalidValue("One filter appears twice in the list; a filter makes one step at a time.")
     count = max(1, min(len(filters), threads or os.cpu_count() or 1))
     out: list[Array | None] = [None] * len(filters)
     failures: list[Exception] = []

@@ -47,7 +47,7 @@ def threats(observed: Observation, soon: float = 1.0, near: float = 1.0) -> list
 
     Args:
         observed: Of the figure.
-        soon: Things that need longer are no threat yet [s].
+        soon: Things that need longer are not a threat yet [s].
         near: Things whose line passes farther from the center of mass are none [m].
     """
     out: list[Threat] = []

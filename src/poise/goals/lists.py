@@ -110,7 +110,7 @@ def figure_control(
         goals: Objectives and soft bounds of the controller's present state.
         goal_constraints: Goals that must be met: hard rows.
         muscles: What they did and may do.
-        weights: Of everything that is no goal.
+        weights: Of everything that is not a goal.
 
     Raises:
         InvalidValue: if there is not one torque limit for each joint dof.

@@ -248,7 +248,7 @@ class Observation:
         others = [x.name for x in (*self.scene.holds, *self.scene.balls)]
         if not faces and thing not in others:
             known = dict.fromkeys([*(s.name for s in self.scene.surfaces), *others])
-            raise UnknownName(f"Nothing is called {thing!r} in the scene. Things: {', '.join(known) or 'none'}.")
+            raise UnknownName(f"There is no {thing!r} in the scene. Things: {', '.join(known) or 'none'}.")
         return faces
 
     def touches(self, part: str, thing: str = "") -> Flags:

@@ -113,7 +113,7 @@ class StateMachine:
     def __post_init__(self) -> None:
         names = [s.name for s in self.states]
         if not names or len(set(names)) < len(names):
-            raise InvalidValue(f"Controller {self.name!r} needs states with names of their own; it has {names}.")
+            raise InvalidValue(f"Controller {self.name!r} needs a different name for each state; it has {names}.")
         for state in self.states:
             for name in state.then:
                 if name not in names:

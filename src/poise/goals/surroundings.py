@@ -235,7 +235,7 @@ class Scene:
         doubles = sorted({n for n in names if names.count(n) > 1})
         if doubles:
             raise InvalidValue(
-                f"Names in a scene must differ; {', '.join(map(repr, doubles))} stand for several things."
+                f"Names in a scene must differ; {', '.join(map(repr, doubles))} are used more than once."
             )
 
     def hold(self, name: str) -> Hold:

@@ -363,13 +363,13 @@ def height_in_meters(text: str | float) -> float:
     """A height as a user writes it: "1.8", "1.8m", "180cm", "6ft" [m].
 
     Raises:
-        InvalidValue: if it is no length between HEIGHTS.
+        InvalidValue: if it is not a length between HEIGHTS.
     """
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e[+-]?[0-9]+)?)\s*([a-z]*)\s*", str(text).lower())
     unit = None if match is None else {"": 1.0, **UNITS, "in": UNITS["inch"]}.get(match[2])
     value = float(match[1]) * unit if match is not None and unit is not None else None
     if value is None or not HEIGHTS[0] <= value <= HEIGHTS[1]:
-        raise InvalidValue(f"Height {text!r} is no length between 1 cm and 100 m. Say it as 1.8m, 180cm or 6ft.")
+        raise InvalidValue(f"Height {text!r} is not a length between 1 cm and 100 m. Write it as 1.8m, 180cm or 6ft.")
     return value
 
 

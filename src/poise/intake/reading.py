@@ -160,7 +160,7 @@ def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings:
         reason = f"the custom of {custom.kind}; {up} is the likelier, but not surely ({reason})"
         up = usual
     if answer.confidence < SURE:
-        warnings.append(f"The up axis {up} is a guess ({reason or 'nothing shows it'}); say it with --up.")
+        warnings.append(f"The up axis {up} is a guess ({reason or 'nothing shows it'}); set it with --up.")
     sure = answer.confidence if up == answer.value else 1.0 - answer.confidence
     evidence["up"] = Evidence(up, round(sure, 2), reason or f"the custom of {custom.kind}")
     return up
@@ -206,13 +206,13 @@ def _unit(
     evidence["unit"] = Evidence(unit, round(confidence, 2), reason)
     if confidence < SURE:
         warnings.append(
-            f"The unit is a guess ({reason}); say it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
+            f"The unit is a guess ({reason}); set it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
             "figure's size with --height."
         )
     elif _is_odd_person(figure, unit):
         warnings.append(
             f"Its legs are {figure.leg * unit:.3g} m long in {UNIT_WORDS[unit_name(unit) or 'm']}, which no person's "
-            "are, and it weighs and falls like a body of that size. Say how tall it is with --height, such as "
+            "are, and it weighs and falls like a body of that size. Give its height with --height, such as "
             "--height 1.8m, or its unit with --unit."
         )
     return unit
@@ -246,5 +246,5 @@ def _rate(
     evidence["implied_fps"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)
     warnings.append(
         f"The frame rate of {label:.4g} Hz contradicts the motion, {rate:.4g} Hz fits it: {answer.sentence}. If these "
-        f"are data of {rate:.4g} Hz, say --source-fps {rate:.4g}."
+        f"are data of {rate:.4g} Hz, give --source-fps {rate:.4g}."
     )

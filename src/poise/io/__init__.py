@@ -229,7 +229,7 @@ def _meters(unit: float | str) -> float:
         try:
             unit = float(unit)
         except ValueError:
-            raise InvalidValue(f"Unit {unit!r} is no number of meters and not one of {', '.join(UNITS)}.") from None
+            raise InvalidValue(f"Unit {unit!r} is not a number of meters and not one of {', '.join(UNITS)}.") from None
     return _positive("unit", unit)
 
 

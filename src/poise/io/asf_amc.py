@@ -45,7 +45,7 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     """What an .asf says beyond its skeleton; None for an .amc.
 
     Raises:
-        FileFormatError: with the line, if it is no complete ASF skeleton.
+        FileFormatError: with the line, if it is not a complete ASF skeleton.
     """
     if path.suffix.lower() != ".asf":
         return None
@@ -174,7 +174,7 @@ def find_skeleton(path: Path, named: Path | None) -> Path:
 
 
 def _begins(clip: str, skeleton: str) -> bool:
-    """True if a clip's name is its skeleton's, or goes on after it with something that is no letter or digit."""
+    """True if a clip's name is its skeleton's, or goes on after it with something that is not a letter or digit."""
     return clip.startswith(skeleton) and not clip[len(skeleton) : len(skeleton) + 1].isalnum()
 
 

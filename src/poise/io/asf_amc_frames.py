@@ -189,7 +189,7 @@ def _header(path: Path, data: bytes, asf: AsfDocument) -> tuple[tuple[str, ...],
                 path=path,
                 line=number,
                 text=line,
-                cure="The first frame has lost its number, or this is no AMC file.",
+                cure="The first frame has lost its number, or this is not an AMC file.",
             )
         if word in (":DEGREES", ":RADIANS"):
             degrees = word == ":DEGREES"
@@ -210,7 +210,7 @@ def _layout(path: Path, data: bytes, start: int, end: int, asf: AsfDocument) -> 
         if name not in wanted:
             problem = f"Bone {name!r} is not one that {Path(asf.path).name} gives channels."
         elif name in dict(layout):
-            problem = f"Bone {name!r} stands twice in one frame."
+            problem = f"Bone {name!r} appears twice in one frame."
         elif count != wanted[name]:
             problem = f"Bone {name!r} has {count} numbers; {Path(asf.path).name} gives it {wanted[name]}."
         else:
@@ -255,7 +255,7 @@ def _fault(path: Path, data: bytes, start: int, end: int, layout: Layout) -> Fil
             return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)
         for column, word in enumerate(words[1:], start=2):
             if not _is_finite_number(word):
-                problem = f"Number {column - 1} of bone {name!r} in frame {frame} is no finite number."
+                problem = f"Number {column - 1} of bone {name!r} in frame {frame} is not a finite number."
                 return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)
         place += 1
     problem = f"The file ends inside frame {frame}: {place} of {len(layout)} bones are there."

@@ -133,7 +133,7 @@ def parse_asf(path: Path) -> AsfDocument:
     """Read an ASF file.
 
     Raises:
-        FileFormatError: with the line, if the file is no complete ASF skeleton.
+        FileFormatError: with the line, if the file is not a complete ASF skeleton.
     """
     text = read_bytes(path, limit=MAX_BYTES).decode("utf-8", errors="replace")
     parser = _Parser(path, text)
@@ -184,7 +184,7 @@ class _Parser:
                     yield opening, body
                 opening, body = line, []
             elif opening is None:
-                raise self.fault("This is no ASF skeleton: text stands before the first ':section'.", line)
+                raise self.fault("This is not an ASF skeleton: text stands before the first ':section'.", line)
             else:
                 body.append(line)
         if opening is None:
@@ -273,7 +273,7 @@ class _Parser:
                 pairs = self.numbers(line, words, 2 * max(1, len(words) // 2), infinite=True)
                 limits += list(zip(pairs[::2], pairs[1::2], strict=True))
             elif key in keys:
-                raise self.fault(f"{key!r} stands twice in one bone.", line)
+                raise self.fault(f"{key!r} appears twice in one bone.", line)
             else:
                 in_limits = False
                 keys[key] = line
@@ -366,7 +366,7 @@ class _Parser:
         for name, bone in self.bones.items():
             if name not in self.parent_of:
                 raise FileFormatError(
-                    f"Bone {name!r} hangs on nothing: the hierarchy does not name it.",
+                    f"Bone {name!r} has no parent: the hierarchy does not name it.",
                     path=self.path,
                     line=bone.line,
                     cure="Add it to ':hierarchy' or remove it.",

@@ -65,7 +65,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     """Read a BVH file.
 
     Raises:
-        FileFormatError: with line, column and text, if it is no complete BVH file.
+        FileFormatError: with line, column and text, if it is not a complete BVH file.
     """
     document = parse(path, options)
     said, noted = with_mark(options, document.head)
@@ -134,7 +134,7 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
     """The file as it stands.
 
     Raises:
-        FileFormatError: with line, column and text, if it is no complete BVH file.
+        FileFormatError: with line, column and text, if it is not a complete BVH file.
     """
     raw = _front(path)
     front = normalized(raw)
@@ -144,7 +144,7 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
             path=path,
             line=1,
             text=front[:60].decode("latin-1").strip(),
-            cure="Name the right file, or give it the extension of what it is.",
+            cure="Name the right file, or correct its extension.",
         )
     found = _MOTION.search(front)
     end = found.start() if found else len(front)
@@ -240,7 +240,7 @@ def _count_and_time(path: Path, front: bytes, head: re.Match[str] | None, line: 
             number, text = lines[k] if k < len(lines) else (line + k, "")
             if not re.match(word.replace(" ", r"\s*").replace(":", r"\s*:\s*\S+\s*$"), text.strip(), re.IGNORECASE):
                 raise FileFormatError(
-                    f"After MOTION, {word!r} and a number should stand here.",
+                    f"After MOTION, {word!r} and a number are expected here.",
                     path=path,
                     line=number,
                     text=text.strip(),
@@ -251,14 +251,16 @@ def _count_and_time(path: Path, front: bytes, head: re.Match[str] | None, line: 
     count_line = line + head.group()[: head.start("count")].count("\n")
     time_line = line + head.group()[: head.start("time")].count("\n")
     if not (count.isascii() and count.isdigit() and len(count) < 16):
-        raise FileFormatError("The frame count is no whole number.", path=path, line=count_line, text=count, cure=AGAIN)
+        raise FileFormatError(
+            "The frame count is not a whole number.", path=path, line=count_line, text=count, cure=AGAIN
+        )
     if time is None or (not 1e-6 <= time <= 3600.0 and options.fps is None):
         raise FileFormatError(
-            "The frame time is no usable number of seconds.",
+            "The frame time is not a usable number of seconds.",
             path=path,
             line=time_line,
             text=head["time"],
-            cure="Say the rate of the data with --source-fps (fps=...).",
+            cure="Give the rate of the data with --source-fps (fps=...).",
         )
     return int(count)
 
@@ -452,7 +454,7 @@ def _warnings(document: BvhDocument) -> tuple[str, ...]:
     names = [j.name for j in document.joints]
     twice = sorted({n for n in names if names.count(n) > 1}) if len(set(names)) < len(names) else []
     if twice:
-        warnings.append(f"Several joints bear the same name ({', '.join(twice[:5])}); a name means the first of them.")
+        warnings.append(f"Several joints have the same name ({', '.join(twice[:5])}); a name means the first of them.")
     pairs = [j.name for j in document.joints if len(j.order) == 2]
     if pairs:
         warnings.append(f"Joints with two rotation channels are read as ball joints: {', '.join(pairs[:5])}.")

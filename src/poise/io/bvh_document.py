@@ -213,7 +213,7 @@ def parse_hierarchy(path: Path, text: str) -> tuple[tuple[BvhJoint, ...], tuple[
     Keywords are read in any case; names run to the end of their line, so they may hold spaces and any letters.
 
     Raises:
-        FileFormatError: with the line, if the text is no complete hierarchy.
+        FileFormatError: with the line, if the text is not a complete hierarchy.
     """
     return _Scanner(path, text).hierarchy()
 
@@ -304,13 +304,13 @@ class _Scanner:
             found = re.fullmatch(r"([XYZ])(position|rotation)", name, re.IGNORECASE)
             if found is None:
                 raise self.fault(
-                    f"{name[:40]!r} is no channel; joint {joint!r} announces {word}.",
+                    f"{name[:40]!r} is not a channel; joint {joint!r} announces {word}.",
                     at,
                     "Channels are Xposition, Yposition, Zposition, Xrotation, Yrotation, Zrotation.",
                 )
             channel = Channel(found[2].lower() == "position", "XYZ".index(found[1].upper()))
             if channel in channels and (channel.is_position or channels[-1] == channel):
-                raise self.fault(f"Channel {name!r} stands twice in joint {joint!r}.", at)
+                raise self.fault(f"Channel {name!r} appears twice in joint {joint!r}.", at)
             channels.append(channel)
         if sum(not c.is_position for c in channels) > 3:
             raise self.fault(f"Joint {joint!r} has more than three rotation channels.", begin)
@@ -385,7 +385,7 @@ class _Scanner:
 _TEXT = re.compile(r"(-?[xyz])(\d[\d.e+-]*)(;\{.*\})?")
 _TIME = re.compile(r"Frame\s*Time\s*:[ \t]*\S+(?P<mark>[ \t]*)", re.IGNORECASE)
 MOST_BLANKS = 8 * 500
-"""More blanks are no mark."""
+"""More blanks are not a mark."""
 WRITTEN = Evidence(None, 1.0, "Poise wrote the file and noted it there")
 
 

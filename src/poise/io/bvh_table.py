@@ -48,7 +48,7 @@ def read_table(
         The values (F, width), the text of all rows, and where each row begins in it, shape (F + 1,).
 
     Raises:
-        FileFormatError: with line and column, for a row of other length, a word that is no finite number, or a
+        FileFormatError: with line and column, for a row of other length, a word that is not a finite number, or a
             count of rows that is not `declared`.
     """
     try:
@@ -151,7 +151,7 @@ def _row_starts(
             f"The file declares {declared} frames and holds {count} rows.",
             path=path,
             line=last_line,
-            cure=f"If the {count} rows are all there should be, say --frames-from-data (frames_from_data=True).",
+            cure=f"If the {count} rows are all there should be, give --frames-from-data (frames_from_data=True).",
         )
     starts = np.concatenate([*found, [place]])
     starts[0] = 0
@@ -206,7 +206,7 @@ def _wrong_row(path: Path, line: int, seen: int, width: int, text: bytes, is_las
 
 
 def _bad_word(path: Path, first_line: int, text: bytes) -> FileFormatError:
-    """The first word of a text that is no finite number."""
+    """The first word of a text that is not a finite number."""
     for k, row in enumerate(text.split(b"\n")):
         column = 1
         for word in row.replace(b"\t", b" ").split(b" "):
@@ -232,7 +232,7 @@ _EXACT_DIGITS = 15
 
 
 def parse_numbers(text: bytes) -> Array | None:
-    """All numbers of a text, separated by blanks and line ends; None if some word is no number.
+    """All numbers of a text, separated by blanks and line ends; None if some word is not a number.
 
     Plain decimals ("-12.3456") of up to 15 digits are whole numbers over a power of ten; both are exact in double
     precision, so the quotient is rounded as correctly as by `float`. A text with any other number (exponents, more

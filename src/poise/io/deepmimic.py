@@ -186,7 +186,7 @@ def _times(path: Path, text: str, values: Array, fps: float | None) -> tuple[Arr
             f"Frame {frame} has duration {values[frame, 0]:g} s; only the last may be 0, none negative.",
             path=path,
             line=frame_line(text, frame),
-            cure="Mend the duration, or give --source-fps to override them all.",
+            cure="Correct the duration, or give --source-fps to override them all.",
         )
     return np.concatenate([[0.0], np.cumsum(steps)]), float(1.0 / np.median(steps)) if len(steps) else 60.0
 
@@ -266,11 +266,11 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
     if isinstance(data, dict) and "Skeleton" in data:
         return {"dialect": "DeepMimic character", "unit_m": options.unit or 1.0, "up": options.up or "y"}
     if not isinstance(data, dict) or "FrameDuration" not in data:
-        raise FileFormatError("This is no motion_imitation clip: it has no 'FrameDuration'.", path=path)
+        raise FileFormatError("This is not a motion_imitation clip: it has no 'FrameDuration'.", path=path)
     duration = data["FrameDuration"]
     if type(duration) not in (int, float) or not 0.0 < duration < 1e3:
         raise FileFormatError(
-            "'FrameDuration' is no positive number of seconds.", path=path, text=str(duration), cure="Mend it."
+            "'FrameDuration' is not a positive number of seconds.", path=path, text=str(duration), cure="Correct it."
         )
     values = frame_table(path, text, data.get("Frames"), None)
     fps = options.fps or 1.0 / duration

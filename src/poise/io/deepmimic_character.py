@@ -160,7 +160,7 @@ def _parsed(path: Path, text: str, data: Any) -> CharacterDocument:
     rows = skeleton.get("Joints") if isinstance(skeleton, dict) else None
     if not isinstance(rows, list) or not rows:
         raise FileFormatError(
-            "This is no DeepMimic character file: it has no 'Skeleton' with 'Joints'.",
+            "This is not a DeepMimic character file: it has no 'Skeleton' with 'Joints'.",
             path=path,
             cure="Name the right character file with --skeleton.",
         )
@@ -247,7 +247,7 @@ def _rotation(theta: Array) -> Array:
 def _number(path: Path, what: str, value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) < 1e6:
         raise FileFormatError(
-            f"{what} is not a number of sensible size.", path=path, text=str(value)[:120], cure="Mend it."
+            f"{what} is not a number of sensible size.", path=path, text=str(value)[:120], cure="Correct it."
         )
     return float(value)
 

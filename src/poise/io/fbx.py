@@ -97,7 +97,7 @@ def write(motion: Motion, path: Path) -> None:
         InvalidValue: for .dae and .blend, and where there is no Blender.
     """
     if path.suffix.lower() != ".fbx":
-        raise InvalidValue(f"{path.suffix} files are read, not written. Write .fbx, .glb or .usdc.")
+        raise InvalidValue(f"{path.suffix} files can be read but not written. Write .fbx, .glb or .usdc.")
     source = motion.source.document if motion.source else None
     if isinstance(source, GltfSource) and isinstance(source.file, FbxDocument):
         is_same = motion.skeleton.names == source.tree.names and not any(changed_joints(motion, source).values())

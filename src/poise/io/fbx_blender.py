@@ -74,7 +74,7 @@ def put_keys_on_frames(rate: float) -> None:
 
 
 def settle_armatures() -> None:
-    """An armature that stands still in all actions is no bone: what keeps it there are no keys."""
+    """An armature that stands still in all actions is not a bone: what keeps it there are no keys."""
     for thing in bpy.data.objects:
         if thing.type != "ARMATURE":
             continue

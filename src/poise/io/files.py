@@ -98,7 +98,7 @@ def read_text(path: Path, *, limit: int = MAX_BYTES) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise FileFormatError(
-            "This is no UTF-8 text.",
+            "This is not UTF-8 text.",
             path=path,
             line=data.count(b"\n", 0, error.start) + 1,
             cure="Save it as UTF-8, or name the right file.",
@@ -108,7 +108,7 @@ def read_text(path: Path, *, limit: int = MAX_BYTES) -> str:
 def write_atomically(path: Path, data: bytes | str) -> None:
     """Write a whole file or leave what was there; text is written as UTF-8.
 
-    What is no Unicode in a text (part of a file's name, say) is written as an escape.
+    What is not Unicode in a text (part of a file's name, say) is written as an escape.
 
     Raises:
         UnreadableFile: if it cannot be written; see `whole_file`.
@@ -278,7 +278,7 @@ def parse_json(path: Path | str, text: str) -> Any:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"it holds {constant}, which is no finite number")
+    raise ValueError(f"it holds {constant}, which is not a finite number")
 
 
 def _finite(text: str) -> float:
@@ -293,7 +293,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         names = [k for k, _ in pairs]
         twice = next(n for i, n in enumerate(names) if n in set(names[:i]))
-        raise ValueError(f"key {twice!r} stands twice in one object")
+        raise ValueError(f"key {twice!r} appears twice in one object")
     return found
 
 
@@ -315,7 +315,7 @@ def parse_toml(text: str, path: object) -> dict[str, Any]:
     """The tables of a TOML text; `path` is what errors call it.
 
     Raises:
-        FileFormatError: if it is no TOML, with line, column and the line's text; if it is too long or nested too deep.
+        FileFormatError: if it is not TOML, with line, column and the line's text; if it is too long or nested too deep.
     """
     if len(text) > MAX_TEXT:
         raise FileFormatError(f"The text has {len(text)} characters; at most {MAX_TEXT} are read.", path=path)
@@ -327,7 +327,7 @@ def parse_toml(text: str, path: object) -> dict[str, Any]:
         line, column = (int(place.group(1)), int(place.group(2))) if place else (None, None)
         lines = text.splitlines()
         shown = lines[line - 1] if line is not None and line <= len(lines) else None
-        problem = f"This is no TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}."
+        problem = f"This is not TOML: {re.sub(r' [(]at .*[)]$', '', str(error))}."
         raise FileFormatError(problem, path=path, line=line, column=column, text=shown) from error
     except RecursionError as error:
         raise FileFormatError("Its tables are nested too deep.", path=path) from error

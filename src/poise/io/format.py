@@ -126,7 +126,7 @@ def format_of(path: Path) -> Format:
         if suffix in candidate.EXTENSIONS:
             return candidate
     raise FileFormatError(
-        "No format Poise knows: neither the content nor the extension tells.",
+        "Unknown format: neither the content nor the extension is one that Poise reads.",
         path=path,
         text=head[:60].decode("ascii", "replace").strip(),
         cure=f"Extensions it reads: {', '.join(known_extensions())}.",

@@ -319,10 +319,10 @@ def _json(path: Path, text: bytes) -> dict[str, Any]:
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FileFormatError("Its JSON is no UTF-8 text.", path=path, cure=AGAIN) from None
+        raise FileFormatError("Its JSON is not UTF-8 text.", path=path, cure=AGAIN) from None
     content = parse_json(path, decoded)
     if not isinstance(content, dict):
-        raise FileFormatError("This JSON is no glTF: it is not an object.", path=path, cure="Check the file.")
+        raise FileFormatError("This JSON is not glTF: it is not an object.", path=path, cure="Check the file.")
     return content
 
 

@@ -36,7 +36,7 @@ MIRRORED = 0.02
 FEWEST_FLAT = 6
 """So many joints beside each other, and nothing else, are a tree whose bones the file does not tell."""
 AWAY = 0.15
-"""A node this far from all that hangs on it, as a share of the size, is no joint of the body [1]."""
+"""A node this far from all that hangs on it, as a share of the size, is not a joint of the body [1]."""
 FLAT = 0.9
 """At least this share of the joints that move skin lie beside each other in such a tree [1]."""
 MOST_POSES = 400

@@ -254,7 +254,7 @@ def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[in
         if joint in has_child:
             continue
         clouds = []
-        # what a hand holds is no part of it: separate parts count where the joint moves no skin
+        # what a hand holds is not part of it: separate parts count where the joint moves no skin
         own_skin = [m for m in meshes if m.joints.shape[1] > 1 and bool((m.weights[m.joints == joint] > 0.5).any())]
         for mesh in own_skin or meshes:
             own = ((mesh.joints == joint) * mesh.weights).sum(axis=1) > 0.5

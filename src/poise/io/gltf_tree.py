@@ -117,7 +117,7 @@ def node_parents(document: GltfDocument) -> list[int]:
     for index, node in enumerate(nodes):
         children = node.get("children", [])
         if not isinstance(children, list):
-            raise document.fault(f"The children of node {index} are no list.")
+            raise document.fault(f"The children of node {index} are not a list.")
         for child in children:
             if type(child) is not int or not 0 <= child < len(nodes):
                 raise document.fault(f"Node {index} has child {child!r}; there are {len(nodes)} nodes.")

@@ -66,12 +66,12 @@ def matches(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
-    """Refuse: markers are no skeleton.
+    """Refuse: markers are not a skeleton.
 
     Raises:
         FileFormatError: always.
     """
-    raise FileFormatError("It holds places of markers and no skeleton.", path=path, cure=NO_SKELETON)
+    raise FileFormatError("It holds positions of markers and no skeleton.", path=path, cure=NO_SKELETON)
 
 
 def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def describe(path: Path, options: ReadOptions) -> dict[str, Any]:
         "unit_m": found.unit,
         "up": found.up,
         "evidence": found.evidence,
-        "reason": f"{seen}{', …' if len(found.names) > 8 else ''}. They are no skeleton: {NO_SKELETON}",
+        "reason": f"{seen}{', …' if len(found.names) > 8 else ''}. They are not a skeleton: {NO_SKELETON}",
     }
 
 
@@ -160,7 +160,7 @@ def _trc(path: Path) -> tuple[list[str], Array, float, str, str]:
         try:
             rows.append([float(v) if v.strip() else np.nan for v in values])
         except ValueError:
-            refuse("A place is no number.", number)
+            refuse("A place is not a number.", number)
     return names, np.array(rows).reshape(-1, count, 3), fps, facts.get("Units", ""), ""
 
 

@@ -26,7 +26,7 @@ MAX_BYTES = 16_000_000
 ROOT_JOINT = 0
 """Index of the root in the skeleton of a robot."""
 OFF_AXIS = np.radians(0.1)
-"""A hinge turned about another axis by more than this [rad] is no pose of the robot."""
+"""A hinge turned about another axis by more than this [rad] is not a pose of the robot."""
 UNUSED = ("meshes", "hfields", "textures", "skins", "flexes", "sensors", "actuators", "tendons", "equalities", "keys")
 """Parts of a model that a skeleton does not need."""
 

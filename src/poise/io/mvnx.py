@@ -66,7 +66,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     """Read a recording.
 
     Raises:
-        FileFormatError: if it is no whole MVNX, or holds no frames.
+        FileFormatError: if it is not a complete MVNX file, or holds no frames.
     """
     found = _parse(path)
     if not found.turns:
@@ -177,7 +177,7 @@ def _parse(path: Path) -> _Recording:
             values = np.full((1, width), np.nan)
         if not np.isfinite(values).all() or (width == 4 and not (np.abs((values**2).sum(axis=1) - 1.0) < 0.1).all()):
             what = "quaternions of length 1" if width == 4 else "places"
-            problem = f"These are no {what} (sets of {width} numbers)."
+            problem = f"These are not {what} (sets of {width} numbers)."
             raise FileFormatError(problem, path=path, line=parser.CurrentLineNumber, text=text[:60], cure=CURE)
         return values
 

@@ -217,7 +217,7 @@ def _unpack(path: Path) -> dict[str, npt.NDArray[Any]]:
             total = sum(i.file_size for i in infos)
             if total > max(MAX_INFLATED, MAX_RATIO * size):
                 raise FileFormatError(
-                    f"The file has {size} bytes and claims to unpack to {total}; that is no motion.",
+                    f"The file has {size} bytes and claims to unpack to {total}; that is not a motion.",
                     path=path,
                     cure=CURE,
                 )
@@ -270,7 +270,7 @@ def _header(path: Path, text: npt.NDArray[Any]) -> dict[str, Any]:
     for name, kind in _LISTS.items():
         values = header.get(name)
         if not isinstance(values, list) or not all(type(v) is kind for v in values):
-            raise FileFormatError(f"{name!r} in its header is no list of {_KINDS[kind]}.", path=path, cure=CURE)
+            raise FileFormatError(f"{name!r} in its header is not a list of {_KINDS[kind]}.", path=path, cure=CURE)
     return header
 
 
@@ -302,13 +302,13 @@ def _size(header: dict[str, Any], name: str) -> float | None:
     """A volume or mass; None in files that do not say it.
 
     Raises:
-        ValueError: if it is no finite number, or below zero.
+        ValueError: if it is not a finite number, or below zero.
     """
     given = header.get(name)
     if given is None:
         return None
     if type(given) not in (int, float) or not (np.isfinite(given) and given >= 0.0):
-        raise ValueError(f"{name} is no finite number, 0 or more")
+        raise ValueError(f"{name} is not a finite number, 0 or more")
     return float(given)
 
 

@@ -112,7 +112,7 @@ def _csv(path: Path) -> tuple[float, Array, Array, Array]:
             rows.append(np.array([float(v) for v in line.split(",")]))
         except ValueError as error:
             raise FileFormatError(
-                "This is no row of numbers.",
+                "This is not a row of numbers.",
                 path=path,
                 line=number,
                 text=line[:60],

@@ -82,7 +82,7 @@ def _export(layer: Any, path: Path, folder: Path) -> None:
 
 def _refuse_archive(path: Path) -> None:
     if path.suffix.lower() == ".usdz":
-        raise InvalidValue("Archives (.usdz) are read, not written. Write .usdc, and pack it with usdzip.")
+        raise InvalidValue("Archives (.usdz) can be read but not written. Write .usdc, and pack it with usdzip.")
 
 
 def _from_there(name: str, before: Path, after: Path) -> str:

@@ -36,7 +36,7 @@ AHEAD = math.radians(15.0)
 SHORTEST, LONGEST = 0.2, 2.5
 """How long a cycle may last, for a leg of 0.82 m [s]."""
 CLOSED = math.radians(12.0)
-"""Ends of a cycle that differ by more than this are no cycle [rad, rms over the joints]."""
+"""Ends of a cycle that differ by more than this are not a cycle [rad, rms over the joints]."""
 STILL = 0.04
 """A body stands if it moves slower than this, as a share of √(g · leg) [1]."""
 SHORTEST_STAND, LONGEST_STAND = 0.3, 4.0

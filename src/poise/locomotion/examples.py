@@ -198,7 +198,7 @@ def build(clips: Sequence[Motion], *, mirror: bool = True) -> Locomotion:
         stand = best.translations, best.rotations
     else:
         stand = _mean_pose(slowest)
-        notes.append("no clip stands still: the mean pose of the slowest walk stands in")
+        notes.append("no clip stands still: the mean pose of the slowest walk is used instead")
     turns = [c.velocity[2] for c in cycles]
     made = _made_up(cycles, slowest, character.leg_length, notes)
     turns += [0.0] * len(made)

@@ -213,7 +213,7 @@ class Function:
             if not is_array:
                 if argument.kind in BLOCKS:
                     if getattr(value, "kind", "") != argument.kind:
-                        raise TypeError(f"{self.name}: {argument.name} is no block {argument.kind}.")
+                        raise TypeError(f"{self.name}: {argument.name} is not a block of kind {argument.kind}.")
                     value = value.address
                 values.append(value)
                 continue

@@ -23,7 +23,7 @@ SUPPORT_HEIGHT, SUPPORT_SPEED, SUPPORT_SECONDS = 0.2, 0.6, 0.08
 """A point this low [m] that stays this slow [m/s] for so long [s] carries the body, for a leg of 0.82 m: a dancer on
 her toes is not in flight. A falling point passes from -SUPPORT_SPEED to SUPPORT_SPEED in less than 0.13 s."""
 PUSHED = -2.0
-"""A path that bends upwards by more than this is no flight [m/s²]: the body lies on something the skeleton lacks."""
+"""A path that bends upwards by more than this is not a flight [m/s²]: the body lies on something the skeleton lacks."""
 ACCUSE = 2.5
 """A frame rate is doubted where flights fall this many times too fast or too slowly [1]."""
 PLAUSIBLE_LEG = (0.1, 3.0)

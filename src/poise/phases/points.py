@@ -45,7 +45,7 @@ def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
 def is_armature(motion: Motion, joint: int) -> bool:
     """Whether a joint only bears trunk and feet: it moves no skin, hangs on none that does, and stays where it is.
 
-    It marks the floor and is no part of what stands there. Where no skin is known, a joint that stays is enough.
+    It marks the floor and is not part of what stands there. Where no skin is known, a joint that stays is enough.
     """
     skeleton = motion.skeleton
     if skeleton.skin is not None and np.any(skeleton.skin[[joint, *skeleton.ancestors(joint)]] > 0.0):

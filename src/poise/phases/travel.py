@@ -59,7 +59,7 @@ class Loop:
 
 
 def root_path(motion: Motion) -> Array:
-    """World positions of the pelvis in the frames that are no glitch's, shape (F', 3) [m]."""
+    """World positions of the pelvis in the frames outside glitches, shape (F', 3) [m]."""
     path = motion.world[0][:, pelvis(motion.skeleton)]
     good = ~glitch_frames(motion)
     return path[good] if good.any() else path
@@ -222,7 +222,7 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
         InvalidValue: if it does not loop, or count is less than 1.
     """
     if count < 1:
-        raise InvalidValue(f"A motion was to be repeated {count} times; give at least 1.")
+        raise InvalidValue(f"A motion cannot be repeated {count} times; give at least 1.")
     loop = find_loop(motion)
     if not loop.is_loop and not (loop.mismatch < ASKED_ANGLE and motion.frame_count >= 4):
         raise InvalidValue(
@@ -293,7 +293,7 @@ def _turn_rates(motion: Motion, frame: int, dt: float) -> Array:
 
 
 def _first_second(motion: Motion) -> npt.NDArray[np.int64]:
-    """Frames of the first second that are no glitch's, or the first frame."""
+    """Frames of the first second outside glitches, or the first frame."""
     frames = np.flatnonzero((motion.times <= 1.0) & ~glitch_frames(motion))
     return frames if len(frames) else np.array([0])
 

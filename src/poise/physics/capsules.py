@@ -14,7 +14,7 @@ from poise.core.typing import Array, Index
 from poise.native import compiled
 
 OVERLAP = 0.05
-"""Neighboring bodies nearer at rest than this part of how thick they are overlap for good: they are no pair."""
+"""Neighboring bodies nearer at rest than this part of how thick they are overlap for good: they are not a pair."""
 PARALLEL = 1e-8
 """Middle lines whose squared sine is below this are parallel."""
 

@@ -47,8 +47,8 @@ class Point:
 class Model:
     """Bodies, joints and points; compiled once, never changed.
 
-    Body 0 is the world. `tree_root[b]` is the body of b's tree that hangs on the world; one model may hold several
-    trees (characters). Arrays follow MuJoCo's order.
+    Body 0 is the world. `tree_root[b]` is the body of b's tree that is attached to the world. One model may hold
+    several trees (characters). Arrays follow MuJoCo's order.
 
     Attributes:
         nq, nv, body_count: Sizes.

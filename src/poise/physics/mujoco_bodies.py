@@ -27,7 +27,7 @@ which each has a group of its own. A figure meets bodies and other figures; the 
 MOST_FIGURES = 28
 """Figures that one world holds."""
 SKIN = 0.001
-"""A contact point that is no ball is one of so small a radius for the engine [m]."""
+"""A contact point that is not a ball is one of so small a radius for the engine [m]."""
 _GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 
 
@@ -109,7 +109,7 @@ class Bodies:
         shapes: Of everything but figures and ground.
 
     Raises:
-        InvalidValue: if the scene is no MJCF, or holds equality constraints or tendons; if there are too many figures.
+        InvalidValue: if the scene is not MJCF, or holds equality constraints or tendons; if there are too many figures.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class Bodies:
         return len(self.first)
 
     def is_loose(self, body: int) -> bool:
-        """Whether a body moves by physics and is no part of a figure."""
+        """Whether a body moves by physics and is not part of a figure."""
         tree = int(self._tree_of_body[body])
         return tree >= 0 and not bool(self.is_figure[tree])
 
@@ -350,7 +350,7 @@ class Bodies:
         return np.einsum("tij,tj->i", self._entries[self._free_block[:, :3]], v[self._free_dofs])
 
     def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
-        """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and on loose bodies of what is no figure."""
+        """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and of all but figures on loose bodies."""
         each = np.einsum("ksrc,kr->ksc", touches.rows[..., :3], p)
         is_figure = np.append(self.is_figure, False)[touches.trees]
         is_free = np.isin(touches.trees, self._free)

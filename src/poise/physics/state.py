@@ -323,7 +323,9 @@ class State:
         """
         m, d = self.model, self.data
         if m.dof_count[root] != 6:
-            raise InvalidValue(f"{m.body_name(root)!r} hangs on the world; angular momentum is that of a free figure.")
+            raise InvalidValue(
+                f"{m.body_name(root)!r} is attached to the world; angular momentum is that of a free figure."
+            )
         first, (x, y, z) = int(m.dof_first[root]), (d.xpos[root] - d.subtree_com[root]).tolist()
         across = np.empty((3, 6))
         across[:, :3], across[:, 3:] = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)), d.xmat[root].reshape(3, 3)

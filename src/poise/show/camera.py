@@ -109,7 +109,7 @@ class Follow:
         self._zoom = camera.zoom
         self._times = scene.times
         low, high, centers = _extent(scene)
-        # ground far below all that happens is no part of the picture
+        # ground far below all that happens is not part of the picture
         ground = np.maximum(_ground(scene, centers), low[:, 2].min() - _BELOW * stature(scene))
         shot = Shot(np.zeros(3), self._azimuth, self._elevation, 1.0)
         step = scene.duration / max(len(scene.times) - 1, 1)

@@ -229,8 +229,8 @@ class LiveRun(Generic[R]):
             try:
                 self._last = self._source.play(watch)
             except (SimulationDiverged, StepInfeasible) as error:
-                log.warning("The run fell apart and starts again: %s", error)
-                self._viewer.say(type="mark", row="events", time=0.0, label="fell apart, started again")
+                log.warning("The simulation diverged and starts again: %s", error)
+                self._viewer.say(type="mark", row="events", time=0.0, label="diverged, started again")
                 clock.sleep(REST)
                 continue
             if self._keeps and self._keeper is not None:

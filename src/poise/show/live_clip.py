@@ -308,7 +308,7 @@ MOST_CORNERS = 12
 """Corners of the support polygon."""
 
 LEAST_PRESS = 1.0
-"""A contact point that pushes with less than this is no corner of the support [N]."""
+"""A contact point that pushes with less than this is not a corner of the support [N]."""
 
 
 def figure_marks(character: Character) -> tuple[Overlay, ...]:
@@ -356,7 +356,7 @@ def figure_numbers(
 
 
 OTHERS = "rest of the body"
-"""Row of what touches the ground and is no leg."""
+"""Row of what touches the ground and is not a leg."""
 
 
 def contact_rows(character: Character) -> tuple[Row, ...]:

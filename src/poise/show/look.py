@@ -267,7 +267,7 @@ def arrow_of(push: Force, who: int, track: Track, times: Array) -> Arrow:
     elif isinstance(push, Hand):
         force = push.forces(times)
     else:
-        raise TypeError(f"No arrow is known for a {type(push).__name__}.")
+        raise TypeError(f"Cannot draw an arrow for a {type(push).__name__}.")
     end = min(push.start + push.duration, float(times[-1]))
     return Arrow(who, body, push.start, end, force, np.asarray(point), pulls=not isinstance(push, Push))
 

@@ -149,7 +149,7 @@ def read_ack(message: bytes) -> int:
         InvalidValue: if it is none.
     """
     if len(message) != ACK.size or message[0] != 1:
-        raise InvalidValue(f"A binary message of {len(message)} bytes is no acknowledgement.")
+        raise InvalidValue(f"A binary message of {len(message)} bytes is not an acknowledgement.")
     return int(ACK.unpack(message)[1])
 
 
@@ -162,9 +162,9 @@ def read_command(message: str, page: int = 0) -> Command:
     try:
         data = json.loads(message)
     except (ValueError, RecursionError):
-        raise InvalidValue("The message is no JSON.") from None
+        raise InvalidValue("The message is not JSON.") from None
     if not isinstance(data, dict) or not isinstance(data.get("type"), str):
-        raise InvalidValue("The message is no object with a type.")
+        raise InvalidValue("The message is not an object with a type.")
     wanted = _FIELDS.get(data["type"])
     if wanted is None:
         raise InvalidValue(f"There is no message of type {data['type'][:40]!r}. Types: {', '.join(_FIELDS)}.")
@@ -173,7 +173,7 @@ def read_command(message: str, page: int = 0) -> Command:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidValue(f"{name} is no number.")
+        raise InvalidValue(f"{name} is not a number.")
     if not abs(value) <= LARGEST or not math.isfinite(value):  # an int too large for a float fails the first
         raise InvalidValue(f"{name} is not finite, or beyond {LARGEST:g}.")
     return float(value)
@@ -181,13 +181,13 @@ def _number(name: str, value: Any) -> float:
 
 def _index(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 65536:
-        raise InvalidValue(f"{name} is no index.")
+        raise InvalidValue(f"{name} is not an index.")
     return value
 
 
 def _place(name: str, value: Any) -> Array:
     if not isinstance(value, list) or len(value) != 3:
-        raise InvalidValue(f"{name} is no list of three numbers.")
+        raise InvalidValue(f"{name} is not a list of three numbers.")
     return np.array([_number(name, x) for x in value])
 
 
@@ -213,7 +213,7 @@ def _flag(name: str, value: Any) -> bool:
 
 def _name(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 100:
-        raise InvalidValue(f"{name} is no name.")
+        raise InvalidValue(f"{name} is not a name.")
     return value
 
 

@@ -337,7 +337,7 @@ class Server:
         try:
             async for message in page.connection:
                 if not page.meter.take():
-                    log.warning("Page %d sends too much and is sent away.", page.number)
+                    log.warning("Page %d sends too much and is disconnected.", page.number)
                     await page.connection.close(1008, "too many messages")
                     return
                 try:
@@ -404,7 +404,7 @@ class Connection(ServerConnection):
     def process_event(self, event: Event) -> None:
         """Count frames of every kind, pings and empty parts among them, which are never given to a reader."""
         if self.protocol.handshake_exc is None and self.state.name == "OPEN" and not self._frames.take():
-            log.warning("A page sends too much and is sent away.")
+            log.warning("A page sends too much and is disconnected.")
             self.protocol.fail(1008, "too many frames")
             self.send_data()
             return

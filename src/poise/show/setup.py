@@ -46,12 +46,12 @@ def read_edit(message: str, page: int = 0) -> Command:
     """What a page asks for.
 
     Raises:
-        InvalidValue: if it is no object that says what to do.
+        InvalidValue: if it is not an object that says what to do.
     """
     try:
         data = json.loads(message)
     except (ValueError, RecursionError):
-        raise InvalidValue("The message is no JSON.") from None
+        raise InvalidValue("The message is not JSON.") from None
     if not isinstance(data, dict) or not isinstance(data.get("do"), str):
         raise InvalidValue("The message does not say what to do.")
     return Command("edit", data, page)

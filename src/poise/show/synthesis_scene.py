@@ -65,7 +65,7 @@ CLEAR = 0.8
 """A wall larger than this is drawn as a veil, so that nobody is hidden behind it [m]."""
 
 FAR, STEEP = 10.0, 0.7
-"""A camera looks from about so far away [m]; what rises more than `STEEP` is no wall."""
+"""A camera looks from about so far away [m]; what rises more than `STEEP` is not a wall."""
 
 ENDLESS = 12.0
 """Sides of the plate for a surface without end [m]."""
@@ -74,7 +74,7 @@ GONE = -100.0
 """A thing that was taken away is put down here [m], below every ground."""
 
 BELOW = 3.0
-"""Where the floor is no plain ground, the ground is drawn this far below the lowest thing [m]."""
+"""Where the floor is not a plain ground, the ground is drawn this far below the lowest thing [m]."""
 
 
 def is_ground(surface: Surface) -> bool:
@@ -204,7 +204,7 @@ MOST_CORNERS = 12
 """Corners of the support polygon."""
 
 LEAST_PRESS = 1.0
-"""A contact point that pushes up with less than this is no corner of the support [N]."""
+"""A contact point that pushes up with less than this is not a corner of the support [N]."""
 
 
 def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:

@@ -66,7 +66,7 @@ def unpack(data: bytes) -> Unpacked:
         InvalidValue: if it is none, of a higher version, too large, or its lengths do not fit.
     """
     if data[:8] != MAGIC or len(data) < 16:
-        raise InvalidValue("These bytes are no pack: they do not begin with POISESC1.")
+        raise InvalidValue("These bytes are not a pack: they do not begin with POISESC1.")
     packed, size = (int.from_bytes(data[k : k + 4], "little") for k in (8, 12))
     if size > MAX_HEADER or 16 + packed > len(data):
         raise InvalidValue(f"A pack's header of {packed} bytes, {size} unpacked, does not fit {len(data)} bytes.")
@@ -100,7 +100,7 @@ def read_recording(path: Path) -> Unpacked:
     """
     found = _RECORDING.search(read_text(path))
     if found is None:
-        raise FileFormatError("This page is no recording of Poise.", path=path, cure="Record one with --record.")
+        raise FileFormatError("This page is not a recording of Poise.", path=path, cure="Record one with --record.")
     try:
         return unpack(base64.b64decode(found[1], validate=True))
     except ValueError as error:

@@ -228,7 +228,7 @@ class Problem:
         return made
 
     def numbers(self, rows: int, columns: int, *, guess: float, scale: float = 1.0) -> Any:
-        """New unknown numbers (rows, columns) that are no function over the whole time.
+        """New unknown numbers (rows, columns) that are not a function over the whole time.
 
         The solver sees them divided by `scale`, their usual size; `guess` is in that unit, too.
         """

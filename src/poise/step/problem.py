@@ -408,7 +408,7 @@ def require_numbers(objectives: Sequence[Objective], constraints: Sequence[Const
             value = getattr(term, what, None)
             value = value.torque_weight if isinstance(value, RelativeWeight) else value
             if value is not None and what == "lower" and isinstance(term, AtLeast):
-                value = np.maximum(value, -1e300)  # −∞ is no bound
+                value = np.maximum(value, -1e300)  # −∞ is not a bound
             if value is not None and not np.isfinite(value).all():
                 raise InvalidValue(f"{term.name}: the {what} is {value}; give finite numbers.")
             if what == "weight" and value is not None and np.min(value, initial=0.0) < 0.0:

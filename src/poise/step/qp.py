@@ -39,7 +39,7 @@ dependent, and daqp calls what has a solution infeasible; then more patient."""
 MOST_ITERATIONS = 2000
 """So often daqp changes its active set in one try; hard steps need up to 900, one without an end ran for minutes."""
 PATIENCE = 50
-"""So many changes without progress are no cycle: with many points on one body progress is slow."""
+"""So many changes without progress are not a cycle: with many points on one body progress is slow."""
 _MOST = 1e30
 """daqp's infinity."""
 ROUNDING = float(np.finfo(float).eps)

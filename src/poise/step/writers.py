@@ -127,7 +127,7 @@ class Writer:
             sides.append((-1.0, constraint.upper))
         for sign, bound in sides:
             lower = sign * (as_rows(bound, len(c), constraint) - c)
-            own = np.flatnonzero((lower != -np.inf) | isinstance(constraint, Within))  # −∞ is no bound
+            own = np.flatnonzero((lower != -np.inf) | isinstance(constraint, Within))  # −∞ is not a bound
             s.values.bounds = end = self.room("bounds", at + len(own))
             s.J[at:end] = sign * on_a[own]
             s.is_given[at:end] = True

@@ -395,7 +395,7 @@ def _thing_text(thing: Goal | Condition, where: str) -> str:
     name = registry.name_of(kind, registry.goals() | registry.conditions())
     if name is None:
         raise InvalidValue(
-            f"State {where!r}: {kind.__name__} is no frozen dataclass, so it cannot be written in a file."
+            f"State {where!r}: {kind.__name__} is not a frozen dataclass, so it cannot be written in a file."
         )
     parts = [f"is = {quoted(name)}"]
     for field in dataclasses.fields(kind):

@@ -49,7 +49,9 @@ class EngineMover:
         """
         _require_simple(cast.scene)
         if abs(dt / timestep - round(dt / timestep)) > 1e-6:
-            raise InvalidValue(f"A step of {dt} s is no whole number of the engine's {timestep} s; change one of them.")
+            raise InvalidValue(
+                f"A step of {dt} s is not a whole number of the engine's {timestep} s; change one of them."
+            )
         damping = np.zeros(cast.model.nv)
         self._joints = np.zeros(cast.model.nv, dtype=np.bool_)
         for figure in cast.figures:

@@ -40,7 +40,7 @@ class Settings:
         is_literal: The paper's own form of goals.
         engine: Who moves the figures: "poise", the step's own integration, or "mujoco", its forward simulation with its
             own contacts, to which the figures' torques are given; see `synthesis.engine`.
-        weights: Of everything that is no goal; by default those of the form.
+        weights: Of everything that is not a goal; by default those of the form.
     """
 
     dt: float = 0.01

@@ -264,7 +264,7 @@ def synthesize(
     seconds = setup.seconds if seconds is None else seconds
     if not settings.dt <= seconds <= LONGEST:
         raise InvalidValue(
-            f"It shall last {seconds:g} s; give at least {settings.dt:g} s, which is one step, and at most {LONGEST:g}."
+            f"seconds is {seconds:g} s; give at least {settings.dt:g} s, which is one step, and at most {LONGEST:g}."
         )
     if clip is not None and character is None:
         character = Character.fit(clip)

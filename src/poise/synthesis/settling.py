@@ -55,7 +55,7 @@ class Problem:
         dt: Length of the step [s].
         objectives, constraints: Of all figures and things.
         external: Generalized force of pushes, shape (nv,).
-        weights: Of everything that is no goal.
+        weights: Of everything that is not a goal.
         counts: Of the run so far.
         rest: Time in which contacts that last come to rest [s]; the step's, where nothing but the step stops them.
         joints: Dofs that are joints of figures, shape (nv,).
@@ -305,7 +305,7 @@ class Settled:
         touches: Spots that still touch after it, shape (S,).
         forces: On each candidate's point [N], shape (S, 3).
         gaps: After it [m], shape (S,).
-        met: Pairs of bodies that are no candidates and would overlap: search again with them, and settle anew.
+        met: Pairs of bodies that are not candidates and would overlap: search again with them, and settle anew.
         grip_forces: [N], shape (G, 3).
         velocities: Of all points after it, as the solve had them [m/s], shape (P, 3).
         external: Generalized force of pushes, and what the Coriolis force is less than at the state, shape (nv,).
@@ -350,7 +350,7 @@ def settle(
         known: Spots that touched in the step before, shape (S,).
         stay_weights: How much it matters that each point stays where it touches, 1 as usual, shape (point_count,).
         before: The step before: saves time.
-        looks_again: Whether to come back as soon as bodies meet that are no candidates.
+        looks_again: Whether to come back as soon as bodies meet that are not candidates.
 
     Raises:
         StepInfeasible: if the first round has no solution even with every bound soft.

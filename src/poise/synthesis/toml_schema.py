@@ -217,7 +217,7 @@ def options_of(table: Any, place: Place, above: str = "") -> dict[str, Option]:
     """The table [options] as dotted names with their defaults.
 
     Raises:
-        FileFormatError: if it is no table, or a default is no number, true or false, or text.
+        FileFormatError: if it is not a table, or a default is not a number, true or false, or text.
     """
     if not isinstance(table, dict):
         raise place.error(f"it is {seen(table)}; a table of names with their defaults is needed.")

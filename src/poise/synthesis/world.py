@@ -110,7 +110,7 @@ class World:
             raise InvalidValue("A world needs at least one figure.")
         names = [s.name for s in starts]
         if len(set(names)) < len(names):
-            raise InvalidValue(f"Figures need names of their own; they are {', '.join(names)}.")
+            raise InvalidValue(f"Each figure needs a name of its own; they are {', '.join(names)}.")
         scene, self.settings = scene or Scene(), settings or Settings()
         bodies = [*(s.character for s in starts), *(ball(b.name, b.radius, b.mass) for b in scene.balls)]
         capsules = CapsulePairs(bodies)
@@ -326,7 +326,7 @@ class World:
     def _settle(
         self, problem: Problem, integrator: Integrator, candidates: Candidates, stay_weights: Array
     ) -> tuple[Candidates, Flags, Array, Settled]:
-        """The step with its contacts settled; searched again while bodies would meet that were no candidates.
+        """The step with its contacts settled; searched again while bodies would meet that were not candidates.
 
         And while grips would tear: they open, and the step is made without them.
 

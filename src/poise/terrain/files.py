@@ -47,7 +47,7 @@ def from_image(path: str | Path, size: float, height: float) -> Heightfield:
         height: Height of white [m].
 
     Raises:
-        FileFormatError: if it is no picture, or one of more than 64 megapixels (nothing is decoded then).
+        FileFormatError: if it is not a picture, or one of more than 64 megapixels (nothing is decoded then).
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -112,7 +112,7 @@ def from_mesh(path: str | Path) -> Heightfield:
 
     Raises:
         MissingExtra: if trimesh is not installed.
-        FileFormatError: if the file is no mesh, or too large.
+        FileFormatError: if the file is not a mesh, or too large.
     """
     try:
         import trimesh

@@ -41,7 +41,7 @@ class LiveResult:
     """What a live run was.
 
     Attributes:
-        character: What moved; None if nobody was heard.
+        character: What moved; None if no data arrived.
         q: Coordinates of every step that was kept, shape (S, nq).
         times: Of these steps since the first [s], shape (S,).
         report: `poise.live/1`.
@@ -62,10 +62,10 @@ class LiveResult:
         """Of the character's skeleton, one frame a step.
 
         Raises:
-            InvalidValue: if nobody was heard.
+            InvalidValue: if no data arrived.
         """
         if self.character is None or not len(self.q):
-            raise InvalidValue("Nobody was heard; there is no motion to write.")
+            raise InvalidValue("No data arrived; there is no motion to write.")
         return q_to_motion(self.character, self.q, self.times)
 
     def save_report(self, path: str | PathLike[str]) -> None:

@@ -186,7 +186,7 @@ def follow(
     figure = figure_of_robot(robot)
     character = _standing(fit(figure.skeleton))
     if not any(limb.kind == "leg" for limb in character.limbs):
-        raise InvalidValue("Poise sees no legs in this robot; only robots on legs follow an actor.")
+        raise InvalidValue("Poise found no legs in this robot; only robots with legs can follow an actor.")
     tracked = track(actor, character, root=root, progress=progress)
     weights = {"leg": FOOT, "arm": HAND}
     limbs = [limb for limb in character.limbs if limb.kind in weights]

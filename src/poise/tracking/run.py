@@ -66,7 +66,7 @@ class RecordedActor:
         character: The actor's limbs and feet.
         poses: Its coordinates at every step, shape (S, nq).
         times: Of the steps [s], shape (S,).
-        begin: The first step that is no rest pose in front of the motion.
+        begin: The first step that is not a rest pose in front of the motion.
         fps: Of the file [1/s].
         way: Where it goes [rad].
         noise, cutoff: How far it trembles [m]; above which frequency that was smoothed away [Hz], None for a calm one.

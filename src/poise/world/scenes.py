@@ -98,7 +98,7 @@ def read_scene(
     if path.suffix.lower() == ".toml":
         return _from_toml(path, way, scale, terrain)
     raise InvalidValue(
-        f"{str(text)!r} is no scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
+        f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
     )
 
 

@@ -163,7 +163,7 @@ def _binary(packet: bytes) -> tuple[Array, bool, bool, str, int | None]:
     else:
         _, _, _, _, _, _, places, reference, _, name, *_ = _OLD_HEAD.unpack_from(packet)
     actor = name.split(b"\0", 1)[0].decode("utf-8", "replace")
-    with np.errstate(invalid="ignore"):  # what is no number is refused later
+    with np.errstate(invalid="ignore"):  # what is not a number is refused later
         values = np.frombuffer(packet, "<f4", count, 64).astype(np.float64)
     return values, bool(places), bool(reference), actor, number
 

@@ -31,7 +31,7 @@ def parse_json(packet: bytes) -> Any:
     try:
         return json.loads(packet)
     except (ValueError, RecursionError):
-        raise PacketError("The packet is no JSON.") from None
+        raise PacketError("The packet is not JSON.") from None
 
 
 class Reader(Decoder):
@@ -44,10 +44,10 @@ class Reader(Decoder):
     def read(self, packet: bytes) -> list[LivePose]:
         data = parse_json(packet)
         if not isinstance(data, dict):
-            raise PacketError("The packet is no object.")
+            raise PacketError("The packet is not an object.")
         kind, actor = data.get("poise"), data.get("actor", "")
         if not isinstance(actor, str) or len(actor) > 100:
-            raise PacketError("The name of the actor is no text of up to 100 letters.")
+            raise PacketError("The name of the actor is not a text of up to 100 letters.")
         if kind == "skeleton/1":
             self._meet(actor, data)
             return []
@@ -70,11 +70,11 @@ class Reader(Decoder):
             return
         names, parents = data.get("names"), data.get("parents")
         if not isinstance(names, list) or not all(isinstance(n, str) and len(n) <= 200 for n in names):
-            raise PacketError("The names are no list of texts.")
+            raise PacketError("The names are not a list of texts.")
         if not 0 < len(names) <= MOST_JOINTS or not isinstance(parents, list) or len(parents) != len(names):
             raise PacketError(f"A skeleton has 1 to {MOST_JOINTS} names, and a parent for each.")
         if not all(isinstance(p, int) and not isinstance(p, bool) and -1 <= p < len(names) for p in parents):
-            raise PacketError("The parents are no list of indices.")
+            raise PacketError("The parents are not a list of indices.")
         count = len(names)
         offsets = numbers(data.get("offsets"), (count, 3), "offsets")
         rests = turns(data.get("rest", [[1.0, 0.0, 0.0, 0.0]] * count), count, "rest rotations")
@@ -134,7 +134,7 @@ def number_of(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e12:
-        raise PacketError("The time is no number of seconds.")
+        raise PacketError("The time is not a number of seconds.")
     return float(value)
 
 
@@ -143,5 +143,5 @@ def whole(value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise PacketError("The number of the frame is no count.")
+        raise PacketError("The number of the frame is not a count.")
     return value

@@ -85,7 +85,7 @@ def numbers(values: Any, shape: tuple[int, ...], what: str) -> Array:
     try:
         found = np.array(values, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
-        raise PacketError(f"The {what} are no numbers.") from None
+        raise PacketError(f"The {what} are not numbers.") from None
     if found.shape != shape:
         raise PacketError(f"The {what} have shape {found.shape}; {shape} is needed.")
     if not np.isfinite(found).all() or np.abs(found).max(initial=0.0) > FARTHEST:

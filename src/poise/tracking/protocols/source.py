@@ -262,7 +262,7 @@ def parse_address(text: str) -> Address:
 
     Raises:
         UnknownName: if there is no such protocol.
-        InvalidValue: if the rest is no host and port.
+        InvalidValue: if the rest is not a host and port.
     """
     name, *rest = text.strip().split(":")
     protocol = PROTOCOLS.get(name.lower())
@@ -277,7 +277,7 @@ def parse_address(text: str) -> Address:
         port = rest.pop()
     host = rest[0] if rest else LOOPBACK
     if len(rest) > 1 or not host or not 0 <= int(port) <= 65535:
-        raise InvalidValue(f"{text!r} is no address. Write {name}:PORT or {name}:HOST:PORT.")
+        raise InvalidValue(f"{text!r} is not an address. Write {name}:PORT or {name}:HOST:PORT.")
     return Address(protocol, host, int(port), is_tcp)
 
 

@@ -27,7 +27,7 @@ class Reader(Decoder):
     def read(self, packet: bytes) -> list[LivePose]:
         data = parse_json(packet)
         if not isinstance(data, dict) or not data:
-            raise PacketError("The packet is no object of subjects.")
+            raise PacketError("The packet is not an object of subjects.")
         found = []
         for actor, bones in list(data.items())[:MOST_ACTORS]:
             if isinstance(bones, list) and bones:
@@ -38,11 +38,11 @@ class Reader(Decoder):
 
     def _pose(self, actor: str, bones: list[Any]) -> LivePose:
         if len(bones) > MOST_JOINTS or not all(isinstance(b, dict) and isinstance(b.get("Name"), str) for b in bones):
-            raise PacketError(f"The bones are no list of up to {MOST_JOINTS} with names.")
+            raise PacketError(f"The bones are not a list of up to {MOST_JOINTS} with names.")
         count = len(bones)
         parents = [b.get("Parent") for b in bones]
         if not all(isinstance(p, int) and not isinstance(p, bool) and -1 <= p < count for p in parents):
-            raise PacketError("The parents are no list of indices.")
+            raise PacketError("The parents are not a list of indices.")
         places = CENTIMETER * numbers([b.get("Location") for b in bones], (count, 3), "locations")
         wound = turns([b.get("Rotation") for b in bones], count)
         # x ahead, y to the right, z up: the mirror of ours in y

@@ -195,7 +195,7 @@ def read_osc(packet: bytes) -> list[tuple[str, list[Argument]]]:
     try:
         _read(packet, 0, found)
     except (struct.error, UnicodeDecodeError, IndexError, ValueError) as error:
-        raise error if isinstance(error, PacketError) else PacketError("The packet is no OSC.") from None
+        raise error if isinstance(error, PacketError) else PacketError("The packet is not OSC.") from None
     return found
 
 

@@ -292,28 +292,28 @@ def _like(limb: Chain, left: list[str]) -> str:
 def _number(given: Mapping[str, Any], name: str) -> float:
     value = given.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e6:
-        raise InvalidValue(f"{name} is no number.")
+        raise InvalidValue(f"{name} is not a number.")
     return float(value)
 
 
 def _index(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 65536:
-        raise InvalidValue(f"{name} is no index.")
+        raise InvalidValue(f"{name} is not an index.")
     return value
 
 
 def _text(given: Mapping[str, Any], name: str) -> str:
     value = given.get(name)
     if not isinstance(value, str) or len(value) > 100:
-        raise InvalidValue(f"{name} is no name.")
+        raise InvalidValue(f"{name} is not a name.")
     return value
 
 
 def _place(given: Mapping[str, Any], name: str) -> Array:
     value = given.get(name)
     if not isinstance(value, list) or len(value) != 3:
-        raise InvalidValue(f"{name} is no list of three numbers.")
+        raise InvalidValue(f"{name} is not a list of three numbers.")
     return np.array([_number({name: x}, name) for x in value])
 
 

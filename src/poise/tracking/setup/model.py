@@ -199,7 +199,7 @@ def with_body(setup: Setup, joint: int) -> Setup:
     if joint in setup.parts:
         return setup
     if setup.root not in setup.skeleton.ancestors(joint):
-        raise InvalidValue(f"{setup.skeleton.names[joint]} does not hang on the root body; it cannot get a body.")
+        raise InvalidValue(f"{setup.skeleton.names[joint]} is not connected to the root body; it cannot get a body.")
     proposed = next((b for b in setup.proposal.bodies if b.joint == joint), None)
     if proposed is not None:
         bodies = setup.proposal.bodies
@@ -245,7 +245,7 @@ def without_body(setup: Setup, joint: int) -> Setup:
     """Take a bone's body; what hung on it hangs on the next one, limbs lose the bone."""
     _require_joint(setup, joint)
     if joint == setup.root:
-        raise InvalidValue("The root body cannot be taken; everything hangs on it.")
+        raise InvalidValue("The root body cannot be removed; all other bodies depend on it.")
     parts = {j: p for j, p in setup.parts.items() if j != joint}
     limbs = tuple(replace(c, joints=tuple(j for j in c.joints if j != joint)) for c in setup.limbs)
     points = tuple((j, p) for j, p in setup.points if j != joint)
@@ -367,7 +367,7 @@ def _grown(setup: Setup, joint: int, actor: str) -> tuple[Setup, Chain]:
     """A limb through a bone, from where it leaves the trunk to its tip, all its bones with bodies."""
     skeleton = setup.skeleton
     if setup.root == joint or setup.root not in skeleton.ancestors(joint):
-        raise InvalidValue(f"{skeleton.names[joint]} is of the trunk; a limb begins further out.")
+        raise InvalidValue(f"{skeleton.names[joint]} belongs to the trunk; a limb begins further out.")
     taken = {j for c in setup.limbs for j in c.joints}
     first = joint
     while True:

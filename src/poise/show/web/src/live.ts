@@ -104,7 +104,7 @@ export class Live implements Transport {
     });
   }
 
-  /** A round begins: what was before it is no part of its time. */
+  /** A round begins: what was before it is not part of its time. */
   private begin(): void {
     this.past = [];
     this.now();

@@ -9,7 +9,7 @@ const MOST_BODIES = 4096;
 const MOST_POSES = 40e6;
 const MOST_VERTICES = 4e6;
 
-/** Bytes that are no pack, or one this page cannot read; the message is for the viewer. */
+/** Bytes that are not a pack, or one this page cannot read; the message is for the viewer. */
 export class PackError extends Error {}
 
 export interface Table {
@@ -30,7 +30,7 @@ export class Pack {
   /** Opens a pack: reads its header, leaves the blobs packed. */
   static async open(bytes: Uint8Array): Promise<Pack> {
     if (bytes.length < 16 || new TextDecoder().decode(bytes.subarray(0, 8)) !== MAGIC) {
-      throw new PackError("This is no Poise recording.");
+      throw new PackError("This is not a Poise recording.");
     }
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const packed = view.getUint32(8, true);
@@ -38,7 +38,7 @@ export class Pack {
     if (raw > HEADER_LIMIT || 16 + packed > bytes.length) throw new PackError("The recording is cut short or damaged.");
     const json = await inflate(bytes.subarray(16, 16 + packed), raw);
     const header = JSON.parse(new TextDecoder().decode(json)) as Header;
-    if (header.format !== "poise.scene") throw new PackError("This is no Poise recording.");
+    if (header.format !== "poise.scene") throw new PackError("This is not a Poise recording.");
     if (header.version > 1) {
       throw new PackError(`The recording has format ${header.version}; this page reads 1. Open it with a newer Poise.`);
     }

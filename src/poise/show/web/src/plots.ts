@@ -8,7 +8,7 @@ import { Rows } from "./rows";
 import { css } from "./timeline";
 
 const HEIGHT = 112;
-/** The least that a plot shows from bottom to top, by unit: what changes by less stands still, and its rounding is no news. */
+/** The least that a plot shows from bottom to top, by unit: what changes by less stands still, and its rounding is not news. */
 const LEAST: Record<string, number> = { deg: 1, m: 0.01, N: 20, "N m": 5, "kg m/s": 2, "kg m²/s": 0.2, "m/s": 0.05, "body weights": 0.1 };
 /** The same of those that grow with the mass, for a figure of 1.8 m; a small creature's are as much smaller as it is. */
 const OF_MASS = new Set(["N", "N m", "kg m/s", "kg m²/s"]);

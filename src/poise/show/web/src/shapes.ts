@@ -94,7 +94,7 @@ for (let ring = 0; ring + 1 < RING_WAYS.length; ring++) {
   for (let k = 0; k < AROUND; k++) {
     const a = ring * (AROUND + 1) + k;
     const b = a + AROUND + 1;
-    if (ring > 0) RING_TRIANGLES.push(a, a + 1, b + 1); // at a pole one of the two is no triangle
+    if (ring > 0) RING_TRIANGLES.push(a, a + 1, b + 1); // at a pole one of the two is not a triangle
     if (ring + 2 < RING_WAYS.length) RING_TRIANGLES.push(a, b + 1, b);
   }
 }

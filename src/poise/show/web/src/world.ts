@@ -15,7 +15,7 @@ import { Terrain } from "./terrain";
 /** Seconds before and after over which the camera smooths the path of what it follows. */
 const CALM = 0.4;
 
-/** Heights of a figure from which on another one is no part of the first view. */
+/** Heights of a figure from which on another one is not part of the first view. */
 const FAR = 4;
 
 interface PlacedMark {

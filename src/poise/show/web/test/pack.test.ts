@@ -62,7 +62,7 @@ test("a pack opens, and its blobs are read when asked for", async () => {
   assert.deepEqual(pack.header.controls, []);
 });
 
-test("what is no pack, newer, cut short or damaged is refused with a sentence", async () => {
+test("what is not a pack, newer, cut short or damaged is refused with a sentence", async () => {
   const refused = (bytes: Uint8Array, why: RegExp) =>
     assert.rejects(Pack.open(bytes), (error: Error) => error instanceof PackError && why.test(error.message));
   await refused(new Uint8Array(3), /no Poise recording/);

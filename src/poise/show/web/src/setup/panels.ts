@@ -128,7 +128,7 @@ function showLimbs(state: State, chosen: number, act: Do, choose: (joint: number
       drivers.disabled = limb.role === "free";
       const drop = make("button", "drop", "×");
       drop.type = "button";
-      drop.title = `${said(limb.name)} is no limb`;
+      drop.title = `${said(limb.name)} is not a limb`;
       drop.setAttribute("aria-label", drop.title);
       drop.addEventListener("click", () => act({ do: "drop", limb: limb.name }));
       row.append(make("i", `is-${limb.role}`), name, roles, drivers, drop);
