@@ -56,13 +56,13 @@ def array(data: Any, name: str, shape: Sequence[int | None]) -> Array:
             out = values.reshape(size).astype(np.float64)
         except (KeyError, TypeError, ValueError, OverflowError, binascii.Error):
             raise InvalidValue(
-                f'{name} is no array. Give lists of numbers, or {{"shape": [...], "f8": base64 of float64}}.'
+                f'{name} is not an array. Give lists of numbers, or {{"shape": [...], "f8": base64 of float64}}.'
             ) from None
     else:
         try:
             out = np.array(data, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidValue(f"{name} is no list of numbers of shape {wanted}.") from None
+            raise InvalidValue(f"{name} is not a list of numbers of shape {wanted}.") from None
     if out.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, out.shape)):
         raise InvalidValue(f"{name} has shape {out.shape}; {wanted} is needed.")
     if not np.isfinite(out).all():
@@ -144,7 +144,7 @@ def _motion(message: str, name: str) -> Motion:
     count = len(names)
     parents = array(data.get("parents"), f"{name}.parents", (count,))
     if (parents != np.round(parents)).any():
-        raise InvalidValue(f"{name}.parents holds numbers that are no indices.")
+        raise InvalidValue(f"{name}.parents holds numbers that are not indices.")
     rest = data.get("rest_rotations")
     skeleton = Skeleton(
         tuple(names),

@@ -55,7 +55,7 @@ def _answer(table: Any, jobs: Connection, name: str, body: bytes) -> tuple[str, 
     try:
         asked = json.loads(body)
         if not isinstance(asked, dict):
-            raise InvalidValue("The request is no JSON object.")
+            raise InvalidValue("The request is not a JSON object.")
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always", MotionWarning)
             result = table.JOBS[name](asked, tell)
@@ -65,7 +65,7 @@ def _answer(table: Any, jobs: Connection, name: str, body: bytes) -> tuple[str, 
         return "failed", type(error).__name__, str(error)
     except (ValueError, RecursionError) as error:
         if isinstance(error, UnicodeDecodeError | json.JSONDecodeError | RecursionError):
-            return "failed", "InvalidValue", "The request is no JSON."
+            return "failed", "InvalidValue", "The request is not JSON."
         return "failed", "Bug", f"Poise failed inside ({type(error).__name__}: {error}). Please report it."
     except MemoryError:
         return "failed", "MemoryError", "There is not enough memory for this. Give fewer frames."

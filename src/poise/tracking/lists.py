@@ -443,7 +443,7 @@ class Lists:
         return self.model.subtree_masses[body] * GRAVITY * up
 
     def _bounds(self, step: Step, q: Array, v: Array, ground: Ground) -> None:
-        """Not into the ground and within the limits of the joints, where they are near: −∞ is no bound."""
+        """Not into the ground and within the limits of the joints, where they are near: −∞ is not a bound."""
         state, dt = step.state, step.dt
         normal, count = ground.normal, len(ground.gap)
         self._normals[:, 0] = normal
