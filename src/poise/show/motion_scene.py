@@ -341,7 +341,7 @@ def scene_of_edit(
 
 
 def _both(after: tuple[Plot, ...], before: tuple[Plot, ...]) -> tuple[Plot, ...]:
-    """The plots of after, and under them the lines that were there before: pale, or one alone in the ghost's color."""
+    """The plots of after, and under them, dashed, the lines of before: pale, or one alone in the ghost's color."""
     known = {plot.name: plot for plot in before}
     return tuple(
         replace(plot, series=_named("before", _pale(known[plot.name].series)) + _named("after", plot.series))
@@ -357,8 +357,8 @@ def _named(when: str, lines: tuple[Series, ...]) -> tuple[Series, ...]:
 
 def _pale(lines: tuple[Series, ...]) -> tuple[Series, ...]:
     if len(lines) == 1:
-        return (replace(lines[0], color=GHOST_COLOR),)
-    return tuple(replace(line, color=paler(line.color, 0.5)) for line in lines)
+        return (replace(lines[0], color=GHOST_COLOR, is_dashed=True),)
+    return tuple(replace(line, color=paler(line.color, 0.5), is_dashed=True) for line in lines)
 
 
 def _gravity(report: dict[str, Any] | None) -> float:

@@ -460,6 +460,8 @@ def pack_plot(plot: Plot, blobs: Blobs, *, is_live: bool) -> Header:
     series = []
     for line in plot.series:
         entry: Header = {"name": line.name, "color": [round(c, 4) for c in line.color]}
+        if line.is_dashed:
+            entry["dashed"] = True
         if not is_live:
             shown = np.isfinite(line.values)
             values = _held(np.asarray(line.values, dtype=np.float64)[:, None, None], shown[:, None])[:, 0, 0]

@@ -210,6 +210,7 @@ class Series:
     name: str
     color: Color
     values: Array
+    is_dashed: bool = False
 
 
 @dataclass(frozen=True)

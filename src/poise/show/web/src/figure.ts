@@ -18,6 +18,8 @@ export class Figure {
   readonly meshes: (THREE.Mesh | null)[] = [];
   readonly pose: Float32Array;
   private skins: SkinMesh[] = [];
+  /** Bodies that no skin covers, where a skin covers only a part of the figure, such as a head alone. */
+  private bare = new Set<number>();
   private readonly shapes = new THREE.Group();
   private readonly skinGroup = new THREE.Group();
 
@@ -59,6 +61,8 @@ export class Figure {
     });
     this.skins = await Promise.all((track.skins ?? []).map((skin) => loadSkin(pack, track, skin)));
     for (const skin of this.skins) this.skinGroup.add(skin.mesh);
+    const bodies = this.meshes.flatMap((mesh, b) => (mesh ? [b] : []));
+    this.bare = new Set(bareBodies(bodies, this.skins.map((skin) => skin.covered)));
   }
 
   /** The edges of a clear plate: seen face on it is next to nothing. */
@@ -74,7 +78,8 @@ export class Figure {
   show(isOn: (layer: string) => boolean): void {
     const { layer } = this.track;
     this.skinGroup.visible = isOn(layer);
-    this.shapes.visible = this.skins.length ? isOn(`${layer}.shapes`) : isOn(layer);
+    const isAll = this.skins.length ? isOn(`${layer}.shapes`) : isOn(layer);
+    this.meshes.forEach((mesh, b) => mesh && (mesh.visible = isAll || (isOn(layer) && this.bare.has(b))));
   }
 
   /** Puts every body where `pose` says. */
@@ -90,21 +95,29 @@ export class Figure {
 
   /** Points around all that is drawn of it, as it stands now [m]. */
   outline(): THREE.Vector3[] {
-    if (this.skins.length) return this.skins.flatMap((skin) => skin.outline());
-    return this.meshes.flatMap((mesh) => {
-      if (!mesh) return [];
+    const skin = this.skins.flatMap((s) => s.outline());
+    const bodies = this.meshes.flatMap((mesh, b) => {
+      if (!mesh || (this.skins.length && !this.bare.has(b))) return [];
       mesh.geometry.boundingBox ?? mesh.geometry.computeBoundingBox();
       mesh.updateMatrixWorld();
       const { min, max } = mesh.geometry.boundingBox!;
       const corner = (k: number) => new THREE.Vector3(k & 1 ? max.x : min.x, k & 2 ? max.y : min.y, k & 4 ? max.z : min.z);
       return [0, 1, 2, 3, 4, 5, 6, 7].map((k) => corner(k).applyMatrix4(mesh.matrixWorld));
     });
+    return [...skin, ...bodies];
   }
 
   /** Place of a body's origin in the world [m]. */
   place(body: number): THREE.Vector3 {
     return new THREE.Vector3().fromArray(this.pose, body * STRIDE);
   }
+}
+
+/** Bodies to draw beside skins: those that no vertex hangs on, where they are more than half of all; else none. */
+export function bareBodies(bodies: number[], covered: Set<number>[]): number[] {
+  if (!covered.length) return [];
+  const bare = bodies.filter((b) => !covered.some((c) => c.has(b)));
+  return 2 * bare.length > bodies.length ? bare : [];
 }
 
 /** What figures of a scene of a given size [m] are drawn with; one of each kind for all of them. */

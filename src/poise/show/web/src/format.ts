@@ -119,6 +119,7 @@ export interface TimelineRow {
 export interface Series {
   name: string;
   color: Color;
+  dashed?: boolean;
   values?: ArrayRef;
   shown?: ArrayRef;
 }

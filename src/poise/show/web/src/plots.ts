@@ -1,7 +1,7 @@
 /** Curves over time beside the scene, tied to it both ways. */
 import uPlot from "uplot";
 import { nearest } from "./clock";
-import type { Color, Plot } from "./format";
+import type { Color, Plot, Series } from "./format";
 import type { Pack } from "./pack";
 import type { Palette } from "./palette";
 import { Rows } from "./rows";
@@ -160,7 +160,8 @@ export class Plots {
     const values = plot.series.map((series) => {
       const item = document.createElement("li");
       const swatch = document.createElement("i");
-      swatch.style.background = ink(series.color, this.palette);
+      const color = ink(series.color, this.palette);
+      swatch.style.background = series.dashed ? `linear-gradient(90deg, ${color} 38%, transparent 38% 62%, ${color} 62%)` : color;
       const value = document.createElement("b");
       item.append(swatch, plot.series.length > 1 ? `${series.name} ` : "", value);
       list.append(item);
@@ -187,7 +188,7 @@ export class Plots {
         padding: [8, 6, 0, 0],
         legend: { show: false },
         scales: { x: { time: false }, y: { range: (_u, low, high) => span(low, high, plot.lines, plot.unit, this.size) } },
-        series: [{}, ...plot.series.map((s) => ({ label: s.name, stroke: ink(s.color, this.palette), width: 1.6, points: { show: false } }))],
+        series: [{}, ...plot.series.map((s) => this.line(s))],
         axes: [
           { ...axis, size: 24, gap: 5, grid: { show: false } },
           { ...axis, size: 42, gap: 4, grid, values: (_u, splits) => splits.map((v) => short(v)), space: 24 },
@@ -208,6 +209,10 @@ export class Plots {
     );
     chart.over.append(head);
     return (entry.chart = chart);
+  }
+
+  private line({ name, color, dashed }: Series): uPlot.Series {
+    return { label: name, stroke: ink(color, this.palette), width: 1.6, dash: dashed ? [5, 4] : undefined, points: { show: false } };
   }
 
   private drag(u: uPlot, event: MouseEvent): void {
@@ -240,10 +245,19 @@ export class Plots {
       ctx.moveTo(bbox.left, y);
       ctx.lineTo(bbox.left + bbox.width, y);
       ctx.stroke();
-      ctx.textAlign = "right";
       if (taken.some((other) => Math.abs(other - y) < 12 * ratio)) continue; // words over words
       taken.push(y);
-      ctx.fillText(label, bbox.left + bbox.width, y - 3 * ratio);
+      const width = ctx.measureText(label).width;
+      const curves = u.data.slice(1).map((values) => pixels(u, u.data[0], values));
+      const { left, base, isFree } = besideLine(curves, [bbox.left, bbox.left + bbox.width], y, width, 10 * ratio);
+      if (!isFree) {
+        ctx.fillStyle = this.palette.panel;
+        ctx.globalAlpha = 0.8;
+        ctx.fillRect(left - ratio, base - 9 * ratio, width + 2 * ratio, 11 * ratio);
+        ctx.globalAlpha = 1;
+        ctx.fillStyle = this.palette.faint;
+      }
+      ctx.fillText(label, left, base);
     }
     ctx.restore();
   }
@@ -285,6 +299,43 @@ export function ink(color: Color, palette: Palette): string {
   const toward = palette.isDark ? 1 : 0;
   const blend = Math.min(1, 2 * shift);
   return css(color.map((c) => c + blend * (toward - c)) as Color);
+}
+
+type Point = [x: number, y: number] | null;
+
+/** A curve in pixels of the canvas. */
+function pixels(u: uPlot, times: ArrayLike<number>, values: ArrayLike<number | null | undefined>): Point[] {
+  return Array.from(times, (t, i) => {
+    const value = values[i];
+    return value === null || value === undefined ? null : [u.valToPos(t, "x", true), u.valToPos(value, "y", true)];
+  });
+}
+
+/** Whether a curve goes through a box; every piece of it counts with the box around it. */
+function crosses(curve: Point[], [x0, x1]: [number, number], [y0, y1]: [number, number]): boolean {
+  return curve.some((b, i) => {
+    const a = (i && curve[i - 1]) || b;
+    if (!a || !b || b[0] < x0 || a[0] > x1) return false;
+    return Math.max(a[1], b[1]) >= y0 && Math.min(a[1], b[1]) <= y1;
+  });
+}
+
+/** Where words of a size stand beside a level line [px]: at an end of it, above or below, where no curve goes through them. */
+export function besideLine(
+  curves: Point[][],
+  [start, end]: [number, number],
+  y: number,
+  width: number,
+  high: number,
+): { left: number; base: number; isFree: boolean } {
+  const gap = 0.3 * high;
+  for (const left of [end - width, start + gap, 0.5 * (start + end - width)]) {
+    for (const base of [y - gap, y + gap + 0.8 * high]) {
+      const isFree = !curves.some((c) => crosses(c, [left - gap, left + width + gap], [base - high, base + gap]));
+      if (isFree) return { left, base, isFree };
+    }
+  }
+  return { left: end - width, base: y - gap, isFree: false };
 }
 
 function short(value: number): string {

@@ -9,6 +9,8 @@ const OUTLINE = 1500;
 
 export interface SkinMesh {
   mesh: THREE.SkinnedMesh;
+  /** Bodies that its vertices hang on. */
+  covered: Set<number>;
   apply(pose: Float32Array): void;
   /** Some of its vertices where they are now [m]. */
   outline(): THREE.Vector3[];
@@ -76,11 +78,16 @@ export async function loadSkin(pack: Pack, track: Track, skin: Skin): Promise<Sk
     mesh.add(depth);
   }
 
+  const { skinIndex, skinWeight } = geometry.attributes;
+  const covered = new Set<number>();
+  for (let i = 0; i < skinWeight.array.length; i++) if (skinWeight.array[i] > 0.3) covered.add(skinIndex.array[i]);
+
   const place = new THREE.Vector3();
   const turn = new THREE.Quaternion();
   const size = new THREE.Vector3(1, 1, 1);
   return {
     mesh,
+    covered,
     apply(pose) {
       bones.forEach((bone, b) => {
         const at = b * STRIDE;

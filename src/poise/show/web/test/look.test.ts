@@ -6,7 +6,8 @@ import { isWithin, span as seen } from "../src/curves";
 import { viewOf, type CurveOverlay, type Header, type Track } from "../src/format";
 import { readOptions } from "../src/options";
 import { legendOf } from "../src/panels";
-import { readable, span } from "../src/plots";
+import { bareBodies } from "../src/figure";
+import { besideLine, readable, span } from "../src/plots";
 import { Rows, visible } from "../src/rows";
 import { gridCell } from "../src/terrain";
 import { tickStep } from "../src/timeline";
@@ -116,4 +117,21 @@ test("the first view holds every figure below the words, whatever its proportion
 test("what names no view takes its track's", () => {
   const header = { views: ["a", "b"], tracks: [{ view: 0 }, { view: 1 }] } as unknown as Header;
   assert.deepEqual([viewOf(header, {}), viewOf(header, { track: 1 }), viewOf(header, { view: 9 })], [0, 1, 1]);
+});
+
+test("bodies without skin are drawn where a skin covers the smaller part, such as a head alone", () => {
+  const bodies = [0, 1, 2, 3, 4];
+  assert.deepEqual(bareBodies(bodies, []), []);
+  assert.deepEqual(bareBodies(bodies, [new Set([4])]), [0, 1, 2, 3]);
+  assert.deepEqual(bareBodies(bodies, [new Set([4]), new Set([0, 1])]), [], "two feet without weights are no bare figure");
+});
+
+test("words beside a level line stand where no curve goes through them", () => {
+  const flat = (y: number): [number, number][] => [0, 50, 100, 150, 200].map((x) => [x, y]);
+  const at = (curves: ([number, number] | null)[][]) => besideLine(curves, [0, 200], 50, 40, 10);
+  assert.deepEqual(at([]), { left: 160, base: 47, isFree: true });
+  assert.deepEqual(at([flat(43)]), { left: 160, base: 61, isFree: true }, "below it");
+  assert.equal(at([[[150, 43], [200, 55]], flat(0)]).left, 3, "at the other end");
+  assert.equal(at([flat(43), flat(57)]).isFree, false);
+  assert.equal(at([[null, [190, 43], null]]).base, 61, "a lone value counts");
 });
