@@ -93,7 +93,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/poise
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
-docs: $(VENV)/.docs
+docs: $(VENV)/.docs player
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 bench: $(VENV)/.dev
