@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test test-all test-blender floors lint docs bench samples player native wheels release clean
+.PHONY: demo test test-all test-blender extension floors lint docs bench samples player native wheels release clean
 
 # `make bench step agreement` runs these two; the names are no targets of their own
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -35,9 +35,15 @@ test: $(VENV)/.dev $(WEB)/dist/page.html native
 test-all: $(VENV)/.dev $(WEB)/dist/page.html native
 	$(BIN)/python -m pytest -n auto --dist loadfile
 
-# FBX goes through Blender: one that is installed, or what POISE_BLENDER names
+# FBX goes through Blender, and the extension runs in it: one that is installed, or what POISE_BLENDER names
 test-blender: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/test_io_fbx.py
+	$(BIN)/python -m pytest tests/test_io_fbx.py tests/test_blender.py
+
+# the Blender extension as one file to install
+EXTENSION := $(wildcard extension/*.py extension/*.toml)
+extension: dist/poise-blender.zip
+dist/poise-blender.zip: $(EXTENSION)
+	mkdir -p dist && rm -f $@ && cd extension && $(PYTHON) -m zipfile -c ../$@ $(notdir $(EXTENSION))
 
 # the oldest versions of all dependencies that pyproject.toml promises, in an environment of their own
 FLOORS := $(VENV)-floors
@@ -65,7 +71,7 @@ wheels: $(VENV)/.dev player
 
 # all that a release consists of, in dist/; nothing is uploaded. The bill of materials lists what installing brings along
 RELEASE := $(VENV)-release
-release: wheels docs
+release: wheels docs extension
 	$(BIN)/hatchling build -t sdist -d dist
 	tar -czf dist/poise-docs.tar.gz -C dist docs
 	$(PYTHON) -m venv --clear $(RELEASE)
@@ -75,7 +81,7 @@ release: wheels docs
 	$(RELEASE)-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
 		--output-file dist/poise.cdx.json $(RELEASE)/bin/python
 	$(RELEASE)/bin/poise info --system
-	cd dist && sha256sum *.whl *.tar.gz *.json >SHA256SUMS && cat SHA256SUMS
+	cd dist && sha256sum *.whl *.tar.gz *.zip *.json >SHA256SUMS && cat SHA256SUMS
 
 # installing builds the page; this builds it again where its sources have changed since
 player: $(WEB)/dist/page.html

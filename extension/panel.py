@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: Poise authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The panel in the sidebar of the 3D viewport."""
+
+import textwrap
+
+import bpy
+
+from . import operators
+from . import scene as around
+
+
+class PoisePanel:
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "UI"
+    bl_category = "Poise"
+
+
+class POISE_PT_main(PoisePanel, bpy.types.Panel):
+    bl_label = "Poise"
+    bl_idname = "POISE_PT_main"
+
+    def draw(self, context):
+        layout, own = self.layout, context.scene.poise
+        layout.prop(own, "armature")
+        if own.armature is None and operators.figure(context) is None:
+            layout.label(text="Choose an armature.", icon="INFO")
+            return
+        job = operators.Running.job
+        if job is not None:
+            row = layout.row(align=True)
+            row.progress(factor=job.progress, text=f"{operators.Running.title}: {job.doing}")
+            row.operator("poise.cancel", text="", icon="X")
+        column = layout.column(align=True)
+        column.operator("poise.simulate", icon="PHYSICS")
+        column.operator("poise.live", icon="PLAY", depress=operators.POISE_OT_live.is_on)
+        row = layout.row(align=True)
+        row.operator("poise.check", icon="CHECKMARK")
+        row.operator("poise.mend", icon="MODIFIER").only = ""
+        row.operator("poise.repair", icon="TOOL_SETTINGS")
+        layout.prop(own, "as_nla")
+
+
+class POISE_PT_pushes(PoisePanel, bpy.types.Panel):
+    bl_label = "Pushes"
+    bl_parent_id = "POISE_PT_main"
+
+    def draw(self, context):
+        layout = self.layout
+        layout.operator("poise.add_push", icon="ADD")
+        armature = operators.figure(context)
+        for arrow in around.pushes(context.scene, armature):
+            box, own = layout.box(), arrow.poise
+            box.label(text=arrow.name, icon="EMPTY_SINGLE_ARROW")
+            box.prop_search(own, "bone", armature.data, "bones")
+            row = box.row(align=True)
+            row.prop(own, "force")
+            row.prop(own, "frame")
+            row.prop(own, "duration")
+
+
+class POISE_PT_around(PoisePanel, bpy.types.Panel):
+    bl_label = "Ground and bodies"
+    bl_parent_id = "POISE_PT_main"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        layout, own = self.layout, context.scene.poise
+        for name in ("ground", "bodies", "physicality", "friction", "amount", "preview"):
+            layout.prop(own, name)
+        active = context.active_object
+        if own.bodies is not None and active is not None and active.name in own.bodies.all_objects:
+            layout.prop(active.poise, "mass", text=f"Mass of {active.name}")
+
+
+class POISE_PT_track(PoisePanel, bpy.types.Panel):
+    bl_label = "Actor"
+    bl_parent_id = "POISE_PT_main"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context):
+        self.layout.prop(context.scene.poise, "actor")
+        self.layout.operator("poise.track", icon="CON_ARMATURE")
+
+
+class POISE_PT_see(PoisePanel, bpy.types.Panel):
+    bl_label = "Physics"
+    bl_parent_id = "POISE_PT_main"
+
+    def draw(self, context):
+        layout, own = self.layout, context.scene.poise
+        row = layout.row(align=True)
+        row.operator("poise.physics", icon="ORIENTATION_GIMBAL")
+        row.operator("poise.forget", text="", icon="TRASH")
+        row = layout.row(align=True)
+        row.prop(own, "overlays", toggle=True)
+        row.prop(own, "ghosts", toggle=True)
+        row = layout.row(align=True)
+        row.operator("poise.flight")
+        row.operator("poise.apply_flight")
+
+
+class POISE_PT_findings(PoisePanel, bpy.types.Panel):
+    bl_label = "Findings"
+    bl_parent_id = "POISE_PT_main"
+
+    @classmethod
+    def poll(cls, context):
+        return context.scene.poise.is_checked
+
+    def draw(self, context):
+        layout, found = self.layout, context.scene.poise.findings
+        if not found:
+            layout.label(text="Nothing was found.", icon="CHECKMARK")
+        for one in found:
+            box = layout.box()
+            row = box.row()
+            row.label(text=one.name, icon="ERROR" if one.fails else "INFO")
+            row.operator("poise.go_to", text=f"{one.first}–{one.last}").frame = one.first
+            for line in textwrap.wrap(one.sentence, 44):
+                box.label(text=line)
+            for cure in one.cures:
+                if one.is_mendable:
+                    box.operator("poise.mend", text=cure.text, icon="MODIFIER").only = one.name
+                else:
+                    box.label(text=cure.text)
+
+
+CLASSES = (
+    POISE_PT_main, POISE_PT_pushes, POISE_PT_findings, POISE_PT_see, POISE_PT_around, POISE_PT_track,
+)  # fmt: skip
+
+
+def register():
+    for cls in CLASSES:
+        bpy.utils.register_class(cls)
+
+
+def unregister():
+    for cls in reversed(CLASSES):
+        bpy.utils.unregister_class(cls)

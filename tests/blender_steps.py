@@ -1,0 +1,283 @@
+"""Drives the Blender extension inside of Blender; run by tests/test_blender.py, which judges what it writes.
+
+Arguments: the folder of the extension, a folder for results, then BVH files: a walk, a hop.
+"""
+
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import bpy
+import numpy as np
+
+ID = "bl_ext.user_default.poise"
+extension, folder, walk, hop = (Path(p) for p in sys.argv[sys.argv.index("--") + 1 :][:4] if p)
+said: dict[str, Any] = {"version": bpy.app.version_string}
+
+
+def part(name: str) -> Any:
+    """A module of the installed extension."""
+    return importlib.import_module(f"{ID}.{name}")
+
+
+def install() -> None:
+    """Build, validate and install the zip, as a user gets it."""
+    tool = Path(bpy.utils.resource_path("LOCAL"), "scripts", "addons_core", "bl_pkg", "cli", "blender_ext.py")
+    made = folder / "poise.zip"
+    for words in (["build", "--source-dir", extension, "--output-filepath", made], ["validate", made]):
+        done = subprocess.run([sys.executable, str(tool), *map(str, words)], capture_output=True, text=True)
+        said[f"{words[0]}"] = [done.returncode, done.stdout]
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    bpy.ops.extensions.package_install_files(filepath=str(made), repo="user_default", enable_on_install=True)
+    said["enabled"] = ID in bpy.context.preferences.addons
+
+
+def scene_with(file: Path) -> Any:
+    """A new scene with an armature from a BVH, as Blender's own importer makes it."""
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
+    bpy.ops.import_anim.bvh(
+        filepath=str(file), global_scale=0.01, update_scene_fps=True, update_scene_duration=True, frame_start=1
+    )
+    scene = bpy.context.scene
+    scene.frame_end = min(scene.frame_end, 80)
+    scene.poise.armature = bpy.context.object
+    return bpy.context.object
+
+
+def curves(action: Any) -> list[Any]:
+    """All F-curves of an action, in old and new Blenders."""
+    if hasattr(action, "layers"):
+        return [c for layer in action.layers for s in layer.strips for b in s.channelbags for c in b.fcurves]
+    return list(action.fcurves)
+
+
+def keys(action: Any) -> list[Any]:
+    return [[c.data_path, c.array_index, [list(p.co) for p in c.keyframe_points]] for c in curves(action)]
+
+
+def places(armature: Any) -> Any:
+    return part("rig").read(armature, bpy.context.scene, 1, bpy.context.scene.frame_end).places
+
+
+def save(name: str, armature: Any, before: Any, pushes: Any = ()) -> None:
+    """What was sent and what the armature then does."""
+    (folder / f"{name}.json").write_text(json.dumps({"motion": before.message, "pushes": list(pushes)}))
+    np.savez(folder / f"{name}.npz", before=before.places, after=places(armature))
+
+
+def read(armature: Any) -> Any:
+    return part("rig").read(armature, bpy.context.scene, 1, bpy.context.scene.frame_end)
+
+
+def refusal(call: Any) -> str:
+    try:
+        call()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+def simulate() -> None:
+    armature = scene_with(walk)
+    before, action = read(armature), armature.animation_data.action
+    own = keys(action)
+    bpy.context.scene.frame_set(15)
+    bpy.ops.poise.add_push()
+    (arrow,) = part("scene").pushes(bpy.context.scene, armature)
+    arrow.rotation_euler = (-np.pi / 2.0, 0.0, 0.3)
+    arrow.poise.force = 250.0
+    bpy.context.view_layer.update()
+    pushes = part("scene").read_pushes(bpy.context.scene, before)
+    began = time.perf_counter()
+    bpy.ops.poise.simulate()
+    said["seconds"] = time.perf_counter() - began
+    save("pushed", armature, before, pushes)
+    said["bone"] = arrow.poise.bone
+    said["frame"] = bpy.context.scene.frame_current
+    said["actions"] = [a.name for a in bpy.data.actions]
+    said["new"] = armature.animation_data.action.name
+    said["keys kept"] = keys(action) == own and action.use_fake_user
+    armature.animation_data.action = action
+    arrow.poise.bone = "no such bone"
+    said["bad bone"] = refusal(bpy.ops.poise.simulate)
+    bpy.data.objects.remove(arrow)
+    bpy.context.scene.poise.as_nla = True
+    bpy.ops.poise.simulate()
+    save("still", armature, before)
+    said["nla"] = [t.name for t in armature.animation_data.nla_tracks]
+    said["nla active"] = armature.animation_data.action is None
+
+
+def odd() -> None:
+    """An armature that is scaled, turned and moved, has Euler and axis-angle bones, and a bone that is no joint."""
+    armature = scene_with(walk)
+    armature.scale = (0.9, 0.9, 0.9)
+    armature.rotation_euler = (0.0, 0.0, 1.0)
+    armature.location = (1.0, 2.0, 0.0)
+    bones = armature.pose.bones
+    for i, bone in enumerate(bones):
+        bone.rotation_mode = ("XYZ", "QUATERNION", "AXIS_ANGLE", "ZYX")[i % 4]
+    middle = next(b for b in armature.data.bones if b.parent and b.parent.parent and b.children)
+    middle.use_deform = False
+    bpy.context.view_layer.update()
+    before = read(armature)
+    said["left out"] = middle.name not in before.bones
+    bpy.ops.poise.simulate()
+    save("odd", armature, before)
+    armature.scale = (1.0, 2.0, 1.0)
+    said["skewed"] = refusal(bpy.ops.poise.simulate)
+
+
+def check_and_mend() -> None:
+    armature = scene_with(walk)
+    action = armature.animation_data.action
+    root = next(b for b in armature.pose.bones if b.parent is None)
+    for curve in curves(action):
+        if curve.data_path == f'pose.bones["{root.name}"].location':
+            slide = root.bone.matrix_local.to_3x3().inverted() @ __import__("mathutils").Vector((0.0, 0.25, 0.0))
+            for point in curve.keyframe_points:
+                point.co.y += slide[curve.array_index] * point.co.x / 60.0
+            curve.update()
+    own = keys(action)
+    before = read(armature)
+    bpy.ops.poise.check()
+    scene = bpy.context.scene
+    said["findings"] = [[f.name, f.first, f.last, f.fails, f.is_mendable, len(f.cures)] for f in scene.poise.findings]
+    said["markers"] = [[m.name, m.frame] for m in scene.timeline_markers]
+    bpy.ops.poise.mend(only="skate")
+    save("mended", armature, before)
+    said["mended"] = armature.animation_data.action.name
+    said["keys kept by mend"] = keys(action) == own
+    bpy.ops.poise.forget()
+    said["cleared"] = not scene.timeline_markers and not scene.poise.findings
+    armature.animation_data.action = action
+    bpy.ops.poise.repair()
+    said["repaired"] = armature.animation_data.action.name
+
+
+def flight() -> None:
+    armature = scene_with(hop)
+    bpy.context.scene.frame_end = 10_000
+    action = armature.animation_data.action
+    bpy.context.scene.frame_end = int(action.frame_range[1])
+    bpy.ops.poise.physics()
+    draw = part("draw")
+    seen = draw.physics
+    said["flights"] = len(seen.flights)
+    bpy.context.scene.frame_set(seen.flights[0].first)
+    said["drawn"] = [len(draw.lines(bpy.context.scene)), len(draw.points(bpy.context.scene))]
+    bpy.ops.poise.flight()
+    start, end = part("operators").flight_handles()
+    end.location.x += 0.3
+    bpy.context.view_layer.update()
+    arc = draw.lines(bpy.context.scene)[0][1]
+    said["arc ends"] = [arc[0].tolist(), arc[-1].tolist()]
+    said["handles"] = [list(start.location), list(end.location)]
+    said["arc rise"] = float(arc[:, 2].max() - max(arc[0, 2], arc[-1, 2]))
+    before = read(armature)
+    frames = [f - 1 for f in (seen.flights[0].first, seen.flights[0].last)]
+    wanted = [list(start.location), list(end.location)]
+    bpy.ops.poise.apply_flight()
+    save("thrown", armature, before)
+    said["thrown"] = {"frames": frames, "ends": wanted, "handles left": part("operators").flight_handles() is not None}
+
+
+def surroundings() -> None:
+    armature = scene_with(walk)
+    scene = bpy.context.scene
+    before = read(armature)
+    ground, bodies = (bpy.data.collections.new(n) for n in ("ground", "bodies"))
+    for collection, place, size in (
+        (ground, (*before.places[-1, 0, :2], -0.92), 2.0), (bodies, (*before.places[0, 0, :2] + [0.0, 2.0], 1.0), 0.4),
+    ):  # fmt: skip
+        scene.collection.children.link(collection)
+        bpy.ops.mesh.primitive_cube_add(size=size, location=place)
+        cube = bpy.context.object
+        for other in list(cube.users_collection):
+            other.objects.unlink(cube)
+        collection.objects.link(cube)
+    bpy.context.view_layer.update()
+    scene.poise.bodies = bodies
+    bpy.ops.poise.simulate()
+    crate = bodies.objects[0]
+    scene.frame_set(scene.frame_end)
+    said["crate"] = [crate.animation_data.action.name, list(crate.matrix_world.translation)]
+    scene.poise.bodies, scene.poise.ground = None, ground
+    said["message of ground"] = part("scene").read_ground(ground, bpy.context.evaluated_depsgraph_get())
+    bpy.ops.poise.simulate()
+    save("ground", armature, before)
+
+
+def track() -> None:
+    armature = scene_with(walk)
+    bpy.ops.import_anim.bvh(filepath=str(walk), global_scale=0.012, frame_start=1)
+    other = bpy.context.object
+    scene = bpy.context.scene
+    scene.poise.actor, scene.poise.armature = armature, other
+    before = read(other)
+    bpy.ops.poise.track()
+    save("tracked", other, before)
+    scene.poise.actor = other
+    said["same"] = refusal(bpy.ops.poise.track)
+
+
+def live() -> None:
+    armature = scene_with(walk)
+    bpy.context.scene.frame_set(10)
+    bpy.ops.poise.add_push()
+    (arrow,) = part("scene").pushes(bpy.context.scene, armature)
+    running = part("operators").Live(bpy.context)
+    seen, took = [], []
+    for turn in (0.0, 1.5, 3.0, 4.5):
+        arrow.rotation_euler.z = turn
+        bpy.context.view_layer.update()
+        part("draw").forget_preview()
+        began = time.perf_counter()
+        while part("draw").preview is None:
+            running.tick(bpy.context)
+            time.sleep(0.002)
+        took.append(time.perf_counter() - began)
+        seen.append(part("draw").preview.places[-1, 0].tolist())
+    said["live"] = {"seconds": took, "ends": seen, "frames": len(part("draw").preview.frames)}
+    said["live lines"] = len(part("draw").lines(bpy.context.scene))
+
+
+def end() -> None:
+    server, rig = part("server"), part("rig")
+    armature = scene_with(walk)
+    bpy.context.scene.frame_end = 390
+    job = server.Job(server.get(), "repair", {"motion": rig.read(armature, bpy.context.scene, 1, 390).message})
+    job.cancel()
+    try:
+        job.result()
+    except server.PoiseError as error:
+        said["cancelled"] = str(error)
+    bpy.context.scene.poise.armature = None
+    bpy.context.view_layer.objects.active = None
+    said["no armature"] = refusal(bpy.ops.poise.simulate)
+    process = server.get().process
+    bpy.ops.preferences.addon_disable(module=ID)
+    said["server ended"] = process.poll() is not None
+    said["unregistered"] = not hasattr(bpy.types.Scene, "poise")
+    try:
+        server.get("/no/such/python")
+    except server.PoiseError as error:
+        said["no python"] = str(error)
+    try:
+        server.get("/bin/false")
+    except server.PoiseError as error:
+        said["no poise"] = str(error)
+
+
+install()
+for step in (simulate, odd, check_and_mend, flight, surroundings, track, live, end):
+    step()
+(folder / "said.json").write_text(json.dumps(said))

@@ -1,0 +1,186 @@
+"""The Blender extension, driven inside of Blender (tests/blender_steps.py), held against Poise itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import poise
+from poise.core.motion import Motion
+from poise.io import fbx
+from poise.serve.messages import read_forces, read_motion
+
+ROOT = Path(__file__).parents[1]
+EXTENSION = ROOT / "extension"
+SCRIPT = Path(__file__).with_name("blender_steps.py")
+CLOSE = 1e-4
+"""Of the height: Blender keeps numbers in single precision."""
+
+
+def test_the_extension_stands_alone_and_says_its_license() -> None:
+    for file in EXTENSION.glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert "SPDX-License-Identifier: GPL-3.0-or-later" in text.split("\n")[1], file
+        imported = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE))
+        assert imported <= {*sys.stdlib_module_names, "bpy", "numpy", "mathutils", "gpu", "gpu_extras"}, file
+    manifest = (EXTENSION / "blender_manifest.toml").read_text(encoding="utf-8")
+    assert f'version = "{poise.__version__}"' in manifest
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The folder with what Blender wrote, and what it said."""
+    call = fbx._blender()
+    if call is None:
+        pytest.skip('needs Blender: pip install "poise[blender]", or name it in POISE_BLENDER')
+    folder = tmp_path_factory.mktemp("blender")
+    (folder / "home").mkdir()
+    ran = subprocess.run(
+        [str(SCRIPT) if word == str(fbx.SCRIPT) else word for word in call]
+        + [str(EXTENSION), str(folder), str(poise.sample_path("walk")), str(poise.sample_path("hover_hop"))],
+        env={**os.environ, "POISE_PYTHON": sys.executable, "BLENDER_USER_RESOURCES": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        timeout=900.0,
+    )
+    assert (folder / "said.json").exists(), ran.stdout[-3000:] + ran.stderr[-3000:]
+    return folder, json.loads((folder / "said.json").read_text())
+
+
+def sent(folder: Path, name: str) -> tuple[Motion, list[Any], Any, Any]:
+    """The motion that Blender sent, its pushes, and the joints before and after."""
+    data, arrays = json.loads((folder / f"{name}.json").read_text()), np.load(folder / f"{name}.npz")
+    motion = read_motion(data["motion"])
+    return motion, read_forces(data), arrays["before"], arrays["after"]
+
+
+def height(motion: Motion) -> float:
+    return float(np.ptp(motion.world[0][0, :, 2]))
+
+
+def farthest(a: Any, b: Any) -> float:
+    return float(np.linalg.norm(a - b, axis=-1).max())
+
+
+def test_it_is_built_valid_and_enabled(done: tuple[Path, dict[str, Any]]) -> None:
+    said = done[1]
+    assert said["build"][0] == 0, said["build"]
+    assert said["validate"][0] == 0, said["validate"]
+    assert said["enabled"]
+
+
+def test_a_push_gives_a_new_action_with_what_poise_computes(done: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = done
+    motion, pushes, before, after = sent(folder, "pushed")
+    assert [p.body for p in pushes] == [said["bone"]]
+    assert farthest(motion.world[0], before) < CLOSE * height(motion)
+    own = poise.simulate(motion, pushes=pushes).motion
+    assert farthest(own.world[0], after) < CLOSE * height(motion)
+    assert farthest(before, after) > 0.05
+    assert said["actions"] == ["walk", said["new"]]
+    assert said["keys kept"]
+    assert said["frame"] == 15
+
+
+def test_armature_and_reaction_are_those_of_the_file(done: tuple[Path, dict[str, Any]]) -> None:
+    motion, pushes, before, after = sent(done[0], "pushed")
+    file = poise.load(poise.sample_path("walk"))
+    names = [n for n in motion.skeleton.names if n in file.skeleton.names]
+    assert len(names) > 15
+    theirs = [file.skeleton.names.index(n) for n in names]
+    ours = [motion.skeleton.names.index(n) for n in names]
+    assert farthest(before[:, ours], file.world[0][: len(before), theirs]) < CLOSE * height(motion)
+    # bones say less than the file: where they differ, the figure would be another one, and so would its reaction
+    own = poise.simulate(file.cut(0.0, motion.duration), pushes=pushes).motion
+    assert farthest(after[:, ours], own.world[0][:, theirs]) < CLOSE * height(motion)
+
+
+def test_undisturbed_nothing_changes_and_tracks_hold_both(done: tuple[Path, dict[str, Any]]) -> None:
+    motion, _, before, after = sent(done[0], "still")
+    assert farthest(before, after) < CLOSE * height(motion)
+    assert done[1]["nla"] == ["walk (before)", "walk simulated"]
+    assert done[1]["nla active"]
+
+
+def test_scaled_turned_and_odd_armatures_come_back(done: tuple[Path, dict[str, Any]]) -> None:
+    motion, _, before, after = sent(done[0], "odd")
+    assert farthest(before, after) < CLOSE * height(motion)
+    assert done[1]["left out"]
+    assert "Apply its scale" in done[1]["skewed"]
+
+
+def test_findings_are_markers_and_their_cure_mends(done: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = done
+    assert {f[0] for f in said["findings"]} == {"skate"}
+    assert all(f[3] and f[4] and f[5] for f in said["findings"])
+    assert {tuple(m) for m in said["markers"]} == {("Poise: skate", f[1]) for f in said["findings"]}
+    motion, _, _, after = sent(folder, "mended")
+    own = poise.edit.mend(motion, only=["skate"]).motion
+    assert farthest(own.world[0], after) < CLOSE * height(motion)
+    assert said["mended"] == "walk mended"
+    assert said["keys kept by mend"]
+    assert said["repaired"] == "walk repaired"
+    assert said["cleared"]
+
+
+def test_both_ends_of_a_flight_can_be_dragged(done: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = done
+    assert said["flights"] >= 1
+    assert said["drawn"][0] > 5
+    np.testing.assert_allclose(said["arc ends"], said["handles"], atol=1e-6)
+    motion, _, _, after = sent(folder, "thrown")
+    a, b = said["thrown"]["frames"]
+    start, end = (np.array(e) for e in said["thrown"]["ends"])
+    target = poise.edit.PathTarget(start, end)
+    own = poise.edit.ballistic(motion, flights=[(a, b)], keep="timing", target=target, verify=False).motion
+    assert farthest(own.world[0], after) < CLOSE * height(motion)
+    com = poise.analyze(own, poise.Character.fit(motion)).com
+    np.testing.assert_allclose(com[[a, b]], said["thrown"]["ends"], atol=0.02)
+    assert not said["thrown"]["handles left"]
+
+
+def test_bodies_fall_and_ground_lifts(done: tuple[Path, dict[str, Any]]) -> None:
+    folder, said = done
+    name, place = said["crate"]
+    motion, _, before, after = sent(folder, "ground")
+    assert name.endswith("Poise")
+    assert place[2] == pytest.approx(poise.Character.fit(motion).floor + 0.2, abs=0.02)
+    assert after[-1, 0, 2] - before[-1, 0, 2] == pytest.approx(0.08, abs=0.04)
+
+
+def test_an_actor_drives_another_armature(done: tuple[Path, dict[str, Any]]) -> None:
+    motion, _, before, after = sent(done[0], "tracked")
+    assert farthest(before[:, 0], after[:, 0]) < 0.5 * height(motion)
+    assert np.linalg.norm(after[-1, 0] - after[0, 0]) > 0.3
+    assert "same armature" in done[1]["same"]
+
+
+def test_live_mode_follows_the_arrow(done: tuple[Path, dict[str, Any]]) -> None:
+    live = done[1]["live"]
+    ends = np.array(live["ends"])
+    assert live["frames"] == 41
+    assert all(np.linalg.norm(a - b) > 0.01 for a, b in pairwise(ends))
+    assert done[1]["live lines"] > 3
+
+
+def test_what_goes_wrong_is_one_sentence(done: tuple[Path, dict[str, Any]]) -> None:
+    said = done[1]
+    assert "no such bone" in said["bad bone"]
+    assert said["cancelled"] == "Cancelled."
+    assert "Choose an armature first" in said["no armature"]
+    assert "Name the Python that has Poise" in said["no python"]
+    assert "Name the Python that has Poise" in said["no poise"]
+
+
+def test_the_server_ends_with_the_extension(done: tuple[Path, dict[str, Any]]) -> None:
+    assert done[1]["server ended"]
+    assert done[1]["unregistered"]
