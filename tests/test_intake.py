@@ -20,7 +20,7 @@ from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
 from poise.intake import Custom, read_as, weigh
 from poise.intake import table as tables
-from poise.intake.anatomy import anatomy_of, height_in_meters, height_of
+from poise.intake.anatomy import anatomy_of, height_in_meters, height_of, is_hand
 from poise.io.format import UP_AXES, door_turn, ground_from
 from poise.phases import carried_ground, carrying
 from poise.samples import sample_path
@@ -323,6 +323,29 @@ def test_formats_that_are_not_read_get_the_way_to_one_that_is(tmp_path: Path, su
     path.write_bytes(b"something")
     with pytest.raises(FileFormatError, match=r"BVH|glb"):
         poise.io.load(path)
+
+
+def _spread(tips: list[tuple[float, float, float]], first: float) -> Skeleton:
+    """A palm from which chains of three joints lead to these places."""
+    names, parents, offsets = ["palm"], [-1], [(0.0, 0.0, 0.0)]
+    for k, tip in enumerate(tips):
+        shares = (first, 0.5 * (1.0 - first), 0.5 * (1.0 - first))
+        for n, share in enumerate(shares):
+            names.append(f"{k}{n}")
+            parents.append(0 if n == 0 else len(names) - 2)
+            offsets.append((share * tip[0], share * tip[1], share * tip[2]))
+    rest = np.tile([1.0, 0.0, 0.0, 0.0], (len(names), 1))
+    return Skeleton(tuple(names), np.array(parents), np.array(offsets), rest)
+
+
+def test_a_hand_is_known_by_its_shape_and_a_table_is_none() -> None:
+    fingers = [(-0.03, 0.17, 0.0), (-0.01, 0.18, 0.0), (0.01, 0.17, 0.0), (0.03, 0.15, 0.0)]
+    assert is_hand(_spread([*fingers, (-0.08, 0.09, -0.02)], 0.5))
+    assert is_hand(_spread(fingers, 0.5))
+    legs = [(x, y, -0.7) for x in (-0.3, 0.3) for y in (-0.3, 0.3)]
+    assert not is_hand(_spread(legs, 0.3))
+    assert not is_hand(_spread([*legs, (0.0, 0.4, 0.3)], 0.3))
+    assert not is_hand(_spread([*fingers[:3], (0.0, -0.1, 0.0)], 0.5))
 
 
 def test_a_hand_alone_has_the_size_of_a_hand(tmp_path: Path) -> None:

@@ -471,3 +471,51 @@ def test_a_few_frames_are_enough_to_be_asked_about(count: int) -> None:
     assert math.isfinite(phases.find_floor(motion).value)
     assert math.isfinite(phases.direction_of_travel(motion))
     assert phases.implied_fps(motion).confidence == 0.0
+
+
+Array3 = npt.NDArray[np.float64]
+
+
+def _toy(*, skin: dict[str, float], feet: Array3 | None = None) -> Motion:
+    """A figure of an armature, a trunk with head and tail, and two legs, 40 frames of it at 30 Hz.
+
+    Its feet run back under it, half a cycle apart, or its tail alone swings, if `feet` is given as the tail's way.
+    """
+    names = ("root", "hips", "chest", "head", "tail", "thigh.l", "foot.l", "thigh.r", "foot.r", "pole")
+    parents = (-1, 0, 1, 2, 1, 1, 5, 1, 7, 0)
+    up = np.zeros((10, 3))
+    up[[1, 2, 3, 4, 5, 6, 7, 8, 9]] = [
+        (0, 0, 0.9), (0, 0, 0.3), (0, 0, 0.3), (0, -0.3, -0.1), (0.1, 0, 0), (0, 0, -0.85), (-0.1, 0, 0), (0, 0, -0.85),
+        (0, 2.0, 0.4),
+    ]  # fmt: skip
+    rest = np.tile([1.0, 0.0, 0.0, 0.0], (10, 1))
+    shown = np.array([skin.get(name, 0.0) for name in names]) if skin else None
+    skeleton = Skeleton(names, np.array(parents), up, rest, skin=shown)
+    phase = np.arange(40) / 20.0
+    moved = np.tile(up, (40, 1, 1))
+    for joint, lag in ((6, 0.0), (8, 0.5)) if feet is None else ():
+        turn = (phase + lag) % 1.0
+        moved[:, joint, 1] += np.where(turn < 0.6, 0.3 - turn, 0.3 * np.cos(np.pi * (1.0 - turn) / 0.4) * -1.0)
+        moved[:, joint, 2] += np.where(turn < 0.6, 0.0, 0.15 * np.sin(np.pi * (turn - 0.6) / 0.4))
+    if feet is not None:
+        moved[:, 4] += feet
+        moved[:, 1, 2] += 1.0
+    return Motion(skeleton, phase, moved, np.tile(rest, (40, 1, 1)))
+
+
+ALL: dict[str, float] = dict.fromkeys(("hips", "chest", "head", "tail", "thigh.l", "foot.l", "thigh.r", "foot.r"), 30.0)
+
+
+def test_controls_are_told_by_the_skin_of_the_whole_figure() -> None:
+    whole = phases.body_points(_toy(skin=ALL))[1].tolist()
+    assert whole == [1, 2, 3, 4, 5, 6, 7, 8]  # the pelvis is the hips, and no pole belongs to the body
+    head = phases.body_points(_toy(skin={"head": 500.0}))[1].tolist()
+    assert {6, 8} <= set(head), "the skin of a head says nothing of the feet"
+
+
+def test_feet_slide_back_and_a_tail_does_not() -> None:
+    assert phases.is_in_place(_toy(skin=ALL))
+    swing = np.zeros((40, 3))
+    swing[:, 1] = 0.3 * np.sin(np.linspace(0.0, 4.0 * np.pi, 40))
+    swing[:, 2] = -1.2 + 0.1 * np.cos(np.linspace(0.0, 4.0 * np.pi, 40))  # lowest, as a bee's, below its legs
+    assert not phases.is_in_place(_toy(skin=ALL, feet=swing))

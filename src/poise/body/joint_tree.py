@@ -21,6 +21,7 @@ from poise.body.anatomy import (
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.intake.anatomy import is_finger, is_hand
+from poise.phases.points import figure_skin
 
 Pair = tuple[int, int, int]
 """A joint of the trunk, and the first joints of two branches on it that mirror each other."""
@@ -31,18 +32,8 @@ LIMB, SMALL = 0.15, 0.05
 ANCHOR = 0.25
 """Limbs that part this near to the trunk are limbs of their own: way to the fork over the shortest of them [1]."""
 
-LEAST_SKIN, COVERS = 0.25, 0.7
-"""A skin over a smaller share of the joints, and over less than this share of the figure's height or width, is that of
-a head or an arm alone and does not tell which joints belong to the figure [1]. A rig may have many controls."""
-
-FEWEST_SKINNED = 15
-"""A whole figure has so many bones: hips, spine, head, and three in each limb."""
-
 FEWEST_VERTICES, MIRRORED = 20.0, 0.02
 """Of so many vertices and more, mirrored bones move equally many within this share [1]."""
-
-STRAY = 0.02
-"""Less skin than this share of what a joint usually moves was painted by accident [1]."""
 
 CARRIES = 0.4
 """A joint with this share of all joints below it carries the figure [1]."""
@@ -80,10 +71,7 @@ class JointTree:
             few, many = sorted(len(self.skeleton.carried_by(k)) for k in (j, other))
             if self._depth(j) != self._depth(other) or many > 3 * few + 3:
                 self.twins.pop(j, None)
-        skin = self.skeleton.skin
-        if skin is not None and (skin > 0.0).any():
-            skin = np.where(skin < STRAY * np.median(skin[skin > 0.0]), 0.0, skin)
-        self.skin = skin if skin is not None and _covers(skin, self.skeleton.rest[0]) else None
+        self.skin = figure_skin(self.skeleton)
         self.is_hand = is_hand(self.skeleton)
         self.asides = self._find_asides()
         markers = self._find_markers()
@@ -465,15 +453,3 @@ class JointTree:
             if self.apart(p, q) > 0.02 * self.span:
                 return p, q
         return self.path(a)[-1], self.path(b)[-1]
-
-
-def _covers(skin: Array, places: Array) -> bool:
-    """Whether a skin is that of the whole figure: it moves many of the joints, or those from one end to the other."""
-    has_skin = skin > 0.0
-    if not has_skin.any() or float(np.mean(has_skin)) >= LEAST_SKIN:
-        return bool(has_skin.any())
-    if np.count_nonzero(has_skin) < FEWEST_SKINNED:
-        return False
-    whole = np.diff(np.quantile(places, [0.05, 0.95], axis=0), axis=0)[0]  # some controls lie far away
-    is_long = whole > 0.5 * whole.max()  # pole targets lie before the knees
-    return bool((np.ptp(places[has_skin], axis=0) >= COVERS * whole)[is_long].all())

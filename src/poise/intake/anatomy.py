@@ -29,6 +29,8 @@ FRONT_LEG = 0.75
 """Arms at least this long may be legs, as a share of the legs: people's are 0.65 [1]."""
 HAND = 0.19
 """Length of a grown person's hand, wrist to fingertip [m]."""
+ROW, SIDE_BY_SIDE = 0.5, 0.77
+"""Knuckles lie in a row if they spread so much less across it than along it; fingers point one way by this cosine."""
 FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 SAME_LENGTH = 0.1
 """Two chains mirror each other if their lengths differ by no more than this share [1]."""
@@ -166,8 +168,33 @@ def is_finger(name: str) -> bool:
 
 
 def is_hand(skeleton: Skeleton) -> bool:
-    """True for a hand alone: nearly all of its joints are a finger's by name."""
-    return sum(map(is_finger, skeleton.names)) > 0.7 * skeleton.joint_count
+    """True for a hand alone: nearly all of its joints are a finger's by name, or it has the shape of one."""
+    return sum(map(is_finger, skeleton.names)) > 0.7 * skeleton.joint_count or _is_shaped_as_hand(skeleton)
+
+
+def _is_shaped_as_hand(skeleton: Skeleton) -> bool:
+    """Four or five chains from one palm and nothing else; all but a thumb begin in one row and point one way."""
+    palm = 0
+    while len(skeleton.children[palm]) == 1:
+        palm = skeleton.children[palm][0]
+    fingers = [skeleton.carried_by(child).tolist() for child in skeleton.children[palm]]
+    is_chain = all(all(len(skeleton.children[j]) < 2 for j in finger) for finger in fingers)
+    if len(fingers) not in (4, 5) or not is_chain or min(map(len, fingers)) < 2 or palm > 2:
+        return False
+    places = skeleton.rest[0] - skeleton.rest[0][palm]
+    tips = places[[finger[-1] for finger in fingers]]
+    lengths = np.linalg.norm(tips, axis=1, keepdims=True)
+    if lengths.min() < 1e-9:
+        return False
+    ways = tips / lengths
+    thumb = int(np.argmin(ways @ ways.sum(axis=0)))
+    row = [k for k in range(len(fingers)) if k != thumb]
+    along = ways[row].mean(axis=0)
+    along /= max(float(np.linalg.norm(along)), 1e-9)
+    knuckles = places[[fingers[k][0] for k in row]]
+    spread = np.linalg.svd(knuckles - knuckles.mean(axis=0), compute_uv=False)
+    is_row = float(spread[1]) < ROW * float(spread[0])
+    return is_row and float((ways[row] @ along).min()) > SIDE_BY_SIDE and float(ways[thumb] @ along) > 0.0
 
 
 def anatomy_of(skeleton: Skeleton) -> Anatomy:

@@ -20,6 +20,9 @@ from poise.io.gltf_tree import GltfTree, node_local, node_parents
 WELD = 1e-5
 """Vertices this near are one, as a share of the mesh's size: exporters split them where colors or corners meet."""
 
+LAST = 0.1
+"""Vertices in this last share of a bone's reach are its tip [1]."""
+
 
 @dataclass(frozen=True)
 class SkinnedMesh:
@@ -246,7 +249,8 @@ def seams_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array:
 def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[int, Array]:
     """Where the skin of each last joint ends, in that joint's frame [file units].
 
-    Along the mean direction of the vertices that follow the joint, as far as the farthest of them reaches.
+    The middle of the vertices that follow the joint and lie farthest along their mean direction: on the line itself the
+    tip of a foot would lie below its sole.
     """
     has_child = set(tree.hung.tolist())
     found: dict[int, Array] = {}
@@ -265,5 +269,6 @@ def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[in
         length = float(np.linalg.norm(middle))
         if length > 0.0:
             direction = middle / length
-            found[joint] = direction * float((cloud @ direction).max())
+            far = cloud @ direction
+            found[joint] = cloud[far >= (1.0 - LAST) * float(far.max())].mean(axis=0)
     return found

@@ -12,7 +12,7 @@ from poise.core.motion import Evidence, Ground, Motion
 from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, leg_length, pelvis, velocities
+from poise.phases.points import body_points, leg_length, lowest_at_rest, pelvis, velocities
 from poise.phases.travel import direction_of_travel, in_place_velocity
 from poise.terrain import Terrain
 from poise.terrain.shapes import Plane
@@ -28,6 +28,8 @@ body that lies are deeper than toes that stand, and limbs of a game's gallop swi
 
 ARMATURE = 0.6
 """How much the ground of a rest pose is worth: less than feet that stand [1]."""
+ABOVE = 0.5
+"""A body that is higher above that ground in every frame stands on nothing there [leg lengths]."""
 
 
 def find_floor(motion: Motion) -> Evidence:
@@ -55,21 +57,28 @@ def find_floor(motion: Motion) -> Evidence:
     height, speed = height[good], speed[good]
     found = [_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale)]
     drawn = _where_the_armature_stands(motion, height, scale)
-    return max([*found, drawn] if drawn is not None else found, key=lambda e: e.confidence)
+    return max([drawn, *found] if drawn is not None else found, key=lambda e: e.confidence)
 
 
 def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> Evidence | None:
-    """The lowest point of the rest pose, where an armature that never moves stands on its level, under the clip."""
+    """The lowest point of the rest pose, where an armature that never moves stands on its level, under the clip.
+
+    A body that is never near it sits on a seat, hangs or flies: what it rests on then is no floor.
+    """
     skeleton, first = motion.skeleton, pelvis(motion.skeleton)
     if first == 0 or skeleton.parents[first] < 0:
         return None
-    lowest = float(skeleton.rest[0][first:, 2].min())
-    armature = motion.world[0][:, 0, 2]
+    _, owners = body_points(motion)
+    lowest = lowest_at_rest(skeleton, owners)
+    armature = motion.world[0][:, 0]
     near = 0.1 * scale
-    is_still = float(np.ptp(armature)) < 1e-3 * scale
-    if not is_still or abs(float(armature[0]) - lowest) > near or float(height.min()) < lowest - near:
+    level = float(armature[:, 2].min())  # it may bob with the body of a toy that runs
+    is_still = float(np.ptp(armature[:, :2], axis=0).max()) < 1e-3 * scale and float(np.ptp(armature[:, 2])) < near
+    if not is_still or abs(level - lowest) > near or float(height.min()) < lowest - near:
         return None
-    return Evidence(lowest, ARMATURE, "the rest pose stands there, beside the armature of all clips")
+    is_far = float(height.min()) - lowest > ABOVE * HUMAN_LEG * scale
+    reason = "the rest pose stands there, beside the armature of all clips"
+    return Evidence(lowest, 1.0 if is_far else ARMATURE, reason)
 
 
 def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:

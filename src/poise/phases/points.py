@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,12 +15,22 @@ from poise.core.typing import Array
 AT_REST = 1e-3
 """A joint that moves less than this share of the skeleton's extent stays where it is [1]."""
 
+LEAST_SKIN, COVERS = 0.25, 0.7
+"""A skin over a smaller share of the joints, and over less than this share of the figure's height or width, is that of
+a head or an arm alone and does not tell which joints belong to the figure [1]. A rig may have many controls."""
+
+FEWEST_SKINNED = 15
+"""A whole figure has so many bones: hips, spine, head, and three in each limb."""
+
+STRAY = 0.02
+"""Less skin than this share of what a joint usually moves was painted by accident [1]."""
+
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     """World positions of all joints and end sites that belong to the body.
 
     What stands above the pelvis, an armature or a trajectory joint on the floor, is left out; so are controls, which
-    move no skin and hang on none that does.
+    move no skin.
 
     Returns:
         Positions [m], shape (F, N, 3), read-only, and the joint each point hangs on, shape (N,).
@@ -42,38 +54,85 @@ def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
 
 
+def lowest_at_rest(skeleton: Skeleton, joints: npt.NDArray[np.int64]) -> float:
+    """Height of the lowest of these joints and their tips in the rest pose [m]."""
+    places, turns = skeleton.rest
+    tips = [s for s in skeleton.end_sites if s.joint in set(joints.tolist())]
+    ends = [float((places[s.joint] + rotations.rotate(turns[s.joint], s.offset))[2]) for s in tips]
+    return min(float(places[joints, 2].min()), *ends, math.inf)
+
+
 def is_armature(motion: Motion, joint: int) -> bool:
     """Whether a joint only bears trunk and feet: it moves no skin, hangs on none that does, and stays where it is.
 
     It marks the floor and is not part of what stands there. Where no skin is known, a joint that stays is enough.
     """
     skeleton = motion.skeleton
-    if skeleton.skin is not None and np.any(skeleton.skin[[joint, *skeleton.ancestors(joint)]] > 0.0):
+    skin = figure_skin(skeleton)
+    if skin is not None and np.any(skin[[joint, *skeleton.ancestors(joint)]] > 0.0):
         return False
     way = np.ptp(motion.world[0][:, joint], axis=0)
     body = np.ptp(skeleton.rest[0], axis=0)
     return len(skeleton.children[joint]) > 1 and bool(np.max(way) < AT_REST * np.max(body))
 
 
+def figure_skin(skeleton: Skeleton) -> Array | None:
+    """Vertices that each joint moves, by weight, shape (J,); None where no skin shows which joints are the figure's.
+
+    A skin of the head or an arm alone says nothing of the others.
+    """
+    if "figure skin" not in skeleton.__dict__:
+        skin = skeleton.skin
+        if skin is not None and (skin > 0.0).any():
+            skin = np.where(skin < STRAY * np.median(skin[skin > 0.0]), 0.0, skin)
+        covers = skin is not None and _covers(skin, skeleton.rest[0])
+        skeleton.__dict__["figure skin"] = skin if covers else None
+    return skeleton.__dict__["figure skin"]
+
+
+def _covers(skin: Array, places: Array) -> bool:
+    """Whether a skin is that of the whole figure: it moves many of the joints, or those from one end to the other."""
+    has_skin = skin > 0.0
+    if not has_skin.any() or float(np.mean(has_skin)) >= LEAST_SKIN:
+        return bool(has_skin.any())
+    if np.count_nonzero(has_skin) < FEWEST_SKINNED:
+        return False
+    whole = np.diff(np.quantile(places, [0.05, 0.95], axis=0), axis=0)[0]  # some controls lie far away
+    is_long = whole > 0.5 * whole.max()  # pole targets lie before the knees
+    return bool((np.ptp(places[has_skin], axis=0) >= COVERS * whole)[is_long].all())
+
+
 def _controls(skeleton: Skeleton) -> frozenset[int]:
-    """Joints that neither move skin, nor carry any that do, nor hang on any that do."""
-    if skeleton.skin is None:
+    """Joints that neither move skin nor carry any that do, but for those in which a limb with skin ends."""
+    skin = figure_skin(skeleton)
+    if skin is None:
         return frozenset()
-    moves = skeleton.skin > 0.0
-    tied = set(np.flatnonzero(moves).tolist())
-    for j in np.flatnonzero(moves).tolist():
-        tied.update(skeleton.ancestors(j))
-    return frozenset(
-        j for j in range(skeleton.joint_count) if j not in tied and not any(moves[a] for a in skeleton.ancestors(j))
-    )
+    parents, children = skeleton.parents.tolist(), skeleton.children
+    carries, hangs, found = skin > 0.0, skin > 0.0, set[int]()
+    for j in range(len(parents) - 1, 0, -1):
+        carries[parents[j]] |= carries[j]
+    for j in range(len(parents)):
+        parent = parents[j]
+        hangs[j] |= parent >= 0 and hangs[parent]
+        if carries[j]:
+            continue
+        goes_on = parent >= 0 and any(carries[c] for c in children[parent])
+        if parent in found or not hangs[j] or goes_on:
+            found.add(j)
+    return frozenset(found)
 
 
 def pelvis(skeleton: Skeleton) -> int:
-    """The first joint from the root that branches: the pelvis, not the armature or trajectory joint above it."""
-    joint = 0
-    while len(skeleton.children[joint]) == 1:
-        joint = skeleton.children[joint][0]
-    return joint if skeleton.children[joint] else 0
+    """The first joint from the root that branches: the pelvis, not the armature or trajectory joint above it.
+
+    Where the skin shows which joints are controls, those are no branches.
+    """
+    if "pelvis" not in skeleton.__dict__:
+        controls, joint = _controls(skeleton), 0
+        while len(on := [c for c in skeleton.children[joint] if c not in controls]) == 1:
+            joint = on[0]
+        skeleton.__dict__["pelvis"] = joint if on else 0
+    return skeleton.__dict__["pelvis"]
 
 
 def velocities(positions: Array, times: Array) -> Array:
@@ -89,13 +148,17 @@ def leg_length(skeleton: Skeleton) -> float:
     A stand-in for a character's own leg where none is at hand; lengths and speeds of thresholds scale with it.
     """
     positions, orientations = rest_pose(skeleton)
-    tips = [(float(positions[j, 2]), j, 0.0) for j in range(skeleton.joint_count) if not skeleton.children[j]]
+    controls = _controls(skeleton)
+    children = [[c for c in kids if c not in controls] for kids in skeleton.children]
+    joints = [j for j in range(skeleton.joint_count) if j not in controls] or list(range(skeleton.joint_count))
+    tips = [(float(positions[j, 2]), j, 0.0) for j in joints if not children[j]]
     for site in skeleton.end_sites:
         tip = positions[site.joint] + rotations.rotate(orientations[site.joint], site.offset)
-        tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
+        if site.joint not in controls:
+            tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
     _, joint, last = min(tips)
     bones = [last]
-    while joint > 0 and (len(skeleton.children[joint]) < 2 or len(bones) < 3):
+    while joint > 0 and (len(children[joint]) < 2 or len(bones) < 3):
         bones.append(float(np.linalg.norm(skeleton.offsets[joint])))
         joint = int(skeleton.parents[joint])
     return max(sum(sorted(bones)[-2:]), 1e-6)

@@ -15,17 +15,18 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, is_armature, leg_length, pelvis, velocities
+from poise.phases.points import body_points, is_armature, leg_length, pelvis, runs, velocities
 
 TRAVEL = 0.5
 """A motion goes somewhere if it gets this many leg lengths away from its start [1]."""
 AHEAD = 2.5
 """Where a motion goes is read off this many leg lengths from its start [1]."""
-SLIDE, SLIDE_STEADY = 0.25, 0.7
+SLIDE, SLIDE_STEADY, SLIDE_ALONG = 0.25, 0.7, 0.7
 """Feet slide as on a treadmill if the lowest point moves at this speed [m/s], for a leg of 0.82 m, on the whole in
-one direction: mean velocity over mean speed [1]."""
-AT_FLOOR = 0.03
-"""What is no higher than this above the lowest level carries the body [leg lengths]: no foot that swings."""
+one direction: mean velocity over mean speed, or share of the frames in which it goes within this cosine of it [1]."""
+AT_FLOOR, AT_FLOOR_OFTEN = 0.03, 0.3
+"""What is no higher than this above the lowest level carries the body [leg lengths], no foot that swings; if it does so
+only once, then in this share of the frames [1]."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 """Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
 they turn by there."""
@@ -70,7 +71,7 @@ def in_place_velocity(motion: Motion) -> Array:
 
     The lowest joint or tip of each frame is where the body stands, and in a loop all that are at the lowest level. If
     that slides at a steady speed in one direction, while the pelvis stays where it is, the motion is that of a
-    treadmill.
+    treadmill. More than one limb does so: what swings back and forth below a body that flies is no foot.
     """
     if "in_place_velocity" not in motion.found:
         motion.found["in_place_velocity"] = _in_place_velocity(motion)
@@ -94,27 +95,45 @@ def _in_place_velocity(motion: Motion) -> Array:
         return still
     leg = leg_length(motion.skeleton)
     positions, joints = body_points(motion)
-    positions = positions[:, [not is_armature(motion, j) for j in joints.tolist()]]
+    is_body = np.array([not is_armature(motion, j) for j in joints.tolist()])
+    positions, joints = positions[:, is_body], joints[is_body]
     velocity = velocities(positions, motion.times)
     good = np.flatnonzero(~glitch_frames(motion))
     if len(good) < 8:
         return still
     height, flat = positions[good, :, 2], velocity[good, :, :2]
     lowest = height.min(axis=1)
-    ways = [flat[np.arange(len(good)), np.argmin(height, axis=1)]]
+    under = np.zeros(height.shape, dtype=bool)
+    under[np.arange(len(good)), np.argmin(height, axis=1)] = True
+    ways = [under]
     # if it goes round, what is at the floor tells it, too, though the body flies between
     if find_loop(motion).mismatch < LOOP_ANGLE:
-        ways.insert(0, flat[height < np.percentile(lowest, 10.0) + AT_FLOOR * leg])
+        ways.insert(0, height < np.percentile(lowest, 10.0) + AT_FLOOR * leg)
     size = leg / HUMAN_LEG
     least = SLIDE * min(size, math.sqrt(size))  # a small figure may be one drawn at another scale
-    for sliding in ways:
+    for under in ways:
+        sliding = flat[under]
         pace = float(np.median(np.linalg.norm(sliding, axis=1)))
         mean = np.median(sliding, axis=0)
         speed = float(np.linalg.norm(mean))
         carried = float(np.linalg.norm(path[-1, :2] - path[0, :2])) / max(motion.duration, 1e-9)
-        if speed > least and speed > SLIDE_STEADY * pace and carried < 0.25 * speed:
+        way = (sliding @ mean) > SLIDE_ALONG * speed * np.linalg.norm(sliding, axis=1)
+        steady = max(speed / max(pace, 1e-9), float(np.mean(way)))  # a foot that swings low goes the other way, fast
+        slides = speed > least and steady > SLIDE_STEADY and carried < 0.25 * speed
+        times = np.asarray(under.any(axis=1))  # a hand that sweeps the ground once is no foot
+        often = len(runs(times)) > 1 or float(np.mean(times)) > AT_FLOOR_OFTEN
+        if slides and often and _are_limbs(motion, joints[under.any(axis=0)]):
             return np.array([mean[0], mean[1], 0.0])
     return still
+
+
+def _are_limbs(motion: Motion, joints: npt.NDArray[np.int64]) -> bool:
+    """Whether joints are those of several chains, of one with a twin on the other side, or of the trunk; no tail."""
+    skeleton, apart = motion.skeleton, sorted(set(joints.tolist()))
+    if any(a not in skeleton.ancestors(b) for k, b in enumerate(apart) for a in apart[:k]):
+        return True
+    sides = {j for pair in _sides(motion) for j in pair}
+    return any(j in sides or 2 * len(skeleton.carried_by(j)) > skeleton.joint_count for j in apart)
 
 
 def is_in_place(motion: Motion) -> bool:
