@@ -225,7 +225,10 @@ def test_a_hand_acts_where_it_holds(live: Running) -> None:
         return run.time < 0.3
 
     poise.simulate(still, live.character, watch=watch)
-    assert len(hands[0].history) > 5
+    at = [t for t, _ in hands[0].history]
+    assert at[0] == pytest.approx(hands[0].start)
+    assert at[-1] > 0.25
+    assert np.allclose(np.diff(at), at[1] - at[0])  # in every step, none left out
 
 
 def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

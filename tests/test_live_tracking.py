@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -24,10 +25,15 @@ from poise.tracking.followers import Tracking
 from poise.tracking.live import play, run_live
 from poise.tracking.protocols import LivePose, LiveSink, LiveSource
 from poise.tracking.retarget import Role
-from poise.tracking.run import recorded_actor
+from poise.tracking.run import RATE, recorded_actor
+from poise.tracking.tracker import JOINING
 from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
+
+
+FAST = 6.0
+"""A foot of a child that swings is slower than this [m/s]."""
 
 
 @dataclass
@@ -60,13 +66,16 @@ def test_the_ghost_stands_beside_and_the_slider_moves_it(live: Running) -> None:
 
 
 def test_roles_change_while_it_runs(live: Running) -> None:
-    before = live.page.state()
+    own, seen = len(live.follower.character.bodies), [live.page.state()]
     live.page.ask(type="set", name="role left_arm", value="free")
-    after = live.page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free")
-    assert after.time >= before.time  # it went on, and did not begin again
-    own = len(live.follower.character.bodies)
-    jump = live.page.state().positions[:own] - after.positions[:own]
-    assert np.abs(jump).max() < 0.1
+    after = live.page.until(
+        lambda s: seen.append(s) or {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free"
+    )
+    live.page.until(lambda s: seen.append(s) or s.time > after.time + 0.5 or s.time < after.time)
+    for a, b in itertools.pairwise(s for s in seen if s.time <= after.time + 0.5):
+        assert b.time >= a.time  # it went on, and did not begin again
+        far = float(np.linalg.norm(b.positions[:own] - a.positions[:own], axis=1).max())
+        assert far < FAST * (b.time - a.time) + 0.15, f"a body jumped {100 * far:.0f} cm at {b.time:.2f} s"
 
 
 def test_roles_that_leave_nobody_to_stand_on_are_refused_and_shown_as_they_were(live: Running) -> None:
@@ -91,11 +100,78 @@ def test_a_hand_that_holds_keeps_holding_through_new_roles(live: Running) -> Non
     page.ask(type="set", name="role left_arm", value="free")
     page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free")
     (hand,) = live.follower._forces
-    at, felt = live.follower.time, len(hand.history)  # type: ignore[attr-defined]
-    page.until(lambda s: s.time > at + 0.7 or s.time < at)
-    assert len(hand.history) > felt  # type: ignore[attr-defined]
+    begun = page.state().time + 1.1 * JOINING
+    page.until(lambda s: s.time > begun or s.time < begun - 0.7)
+    felt, end = len(hand.history), begun + 0.5  # type: ignore[attr-defined]
+    last = page.until(lambda s: s.time > end or s.time < begun)
+    assert last.time > end, "the clip ended; hold earlier"
+    pulled = [float(np.linalg.norm(force)) for _, force in hand.history[felt:]]  # type: ignore[attr-defined]
+    assert len(pulled) > 0.4 * RATE  # every step, not one more by chance
+    assert min(pulled) > 1.0
     page.ask(type="release")
     page.until(lambda s: live.words("released"))
+
+
+def test_planned_pushes_act_after_new_roles_and_those_that_are_over_are_forgotten() -> None:
+    actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
+
+    def run(*pushes: poise.Push) -> Tracking:
+        follower = Tracking(child, recorded=actor, pushes=pushes)
+        follower.set_actor(actor.character)
+        for k, pose in enumerate(actor.poses[actor.begin :][: int(1.6 * RATE)]):
+            if k == int(0.3 * RATE):
+                follower.set_roles([Role(r.limb, "free") if r.limb == "left_arm" else r for r in follower.roles])
+            follower.step(pose)
+        return follower
+
+    after, across = poise.Push("chest", (0.0, 60.0, 0.0), 1.0, 0.2), poise.Push("chest", (0.0, 20.0, 0.0), 0.2, 1.0)
+    still = run().q[1]
+    assert run(after).q[1] > still + 0.01
+    whole, half = run(across).q[1] - still, run(replace(across, duration=0.1)).q[1] - still
+    assert whole > 1.3 * half > 0.0  # it goes on after the change
+    follower = run()
+    for _ in range(20):
+        follower.push(poise.Push("chest", (0.0, 1.0, 0.0), 0.0, 0.1))  # long over
+    assert len(follower._forces) == 1
+
+
+def test_a_paused_page_goes_on_listening_to_the_actor() -> None:
+    walk, child = poise.load(poise.sample_path("walk")), figure("child")
+    follower = Tracking(child)
+    with LiveSource("poise:0") as wire, Viewer(is_opened=False) as viewer:
+        source = LiveTracking(follower, partial(run_live, wire, follower))
+        run = LiveRun(source, viewer, keeps_time=True, listen=lambda seconds: wire.wait(time.monotonic() + seconds))
+        results: list = []
+        thread = threading.Thread(target=lambda: results.append(run.play(lambda: source.is_over)), daemon=True)
+        thread.start()
+        page = Page(viewer, bodies=len(child.bodies))
+        sink = LiveSink(f"poise:127.0.0.1:{wire.receiver.port}")  # type: ignore[union-attr]
+        sent = 0
+
+        def send(seconds: float) -> None:
+            nonlocal sent
+            for _ in range(round(seconds / walk.dt)):
+                k = sent % walk.frame_count
+                sink.send(
+                    LivePose(walk.skeleton, walk.translations[k], walk.rotations[k], sent * walk.dt, sent, "walk")
+                )
+                sent += 1
+                time.sleep(walk.dt)
+
+        send(1.0)
+        page.until(lambda s: s.time > 0.3)
+        page.ask(type="pause", on=True)
+        page.until(lambda s: s.is_paused)
+        heard = wire.report()["packets"]
+        send(0.7)
+        assert wire.report()["packets"] > heard + 0.6 * 0.7 / walk.dt
+        page.ask(type="pause", on=False)
+        page.until(lambda s: not s.is_paused)
+        run.stop()
+        thread.join(60.0)
+        sink.close()
+        page.socket.close()
+    assert not thread.is_alive()
 
 
 def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:

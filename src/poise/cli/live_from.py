@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -78,14 +79,15 @@ def follow(
     seconds: float | None,
     buffer: float | None,
     is_kept: bool,
-    show: Callable[[Callable[..., LiveResult]], LiveResult] | None = None,
+    show: Callable[[Callable[..., LiveResult], Callable[[float], None]], LiveResult] | None = None,
 ) -> LiveResult:
     """Listen, follow, send on, until the time is over or Ctrl-C.
 
     Args:
         live_from, follower, live_to, seconds, buffer: As the options say.
         is_kept: Keep the motion.
-        show: Plays a run in a page; it gets the run, which takes what says that it is over.
+        show: Plays a run in a page; it gets the run, which takes what says that it is over, and what listens on for
+            so long [s] while the run is paused.
     """
     from poise.tracking.live import run_live
     from poise.tracking.protocols import LiveSink, LiveSource
@@ -99,7 +101,7 @@ def follow(
         gc.freeze()  # looking through all that was loaded for garbage takes 50 ms, six steps
         try:
             run = partial(run_live, source, follower, sinks=sinks, seconds=seconds, is_kept=is_kept)
-            return run() if show is None else show(run)
+            return run() if show is None else show(run, lambda seconds: source.wait(time.monotonic() + seconds))
         finally:
             gc.unfreeze()
             for sink in sinks:

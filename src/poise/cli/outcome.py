@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -148,11 +149,12 @@ def play_live(
     is_saved: bool,
     keeps_time: bool = False,
     is_over: Callable[[], bool] = lambda: False,
+    listen: Callable[[float], None] = time.sleep,
 ) -> Any:
     """Play a source in a page in real time until Ctrl-C or `is_over`; the result of its last round.
 
     Args:
-        source, keeps_time: See `LiveRun`.
+        source, keeps_time, listen: See `LiveRun`.
         port, headless: Of the page.
         is_saved: Whether the last round will be saved.
         is_over: Asked after every step.
@@ -165,7 +167,7 @@ def play_live(
 
     with Viewer(port=port, is_opened=not headless) as viewer:
         note(f"Live at {viewer.url} (Ctrl-C ends{', and the last round is saved' if is_saved else ''})")
-        result = LiveRun(source, viewer, keep_round, keeps_time=keeps_time).play(is_over)
+        result = LiveRun(source, viewer, keep_round, keeps_time=keeps_time, listen=listen).play(is_over)
     if result is None:
         raise InvalidValue("The run was stopped before it began; nothing is saved.")
     return result

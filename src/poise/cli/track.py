@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -170,8 +171,8 @@ def track(
         follower = Tracking(figure, roles=roles, root=root, settings=settings, style=shares)
         kept = output is not None or record is not None or live
 
-        def show(run: Callable[..., LiveResult]) -> LiveResult:
-            return _in_page(follower, run, character, port=port, headless=headless, is_live=True)
+        def show(run: Callable[..., LiveResult], listen: Callable[[float], None]) -> LiveResult:
+            return _in_page(follower, run, character, port=port, headless=headless, listen=listen)
 
         heard = follow(
             live_from,
@@ -254,17 +255,17 @@ def track(
 
 def _in_page(
     follower: Tracking, run: Callable[..., LiveResult], character: str, *,
-    port: int, headless: bool, is_live: bool = False, is_saved: bool = False,
+    port: int, headless: bool, listen: Callable[[float], None] | None = None, is_saved: bool = False,
 ) -> LiveResult:  # fmt: skip
-    """Play a run in a page. A recorded actor begins again at its end, a live one does not."""
+    """Play a run in a page. A recorded actor begins again at its end, a live one, with `listen`, does not."""
     from poise.cli.outcome import play_live
     from poise.cli.synthesize import drawn_of
     from poise.show.live_tracking import LiveTracking
 
     source = LiveTracking(follower, run, drawn=drawn_of(character), title="poise track")
     return play_live(
-        source, port=port, headless=headless, is_saved=is_saved, keeps_time=is_live,
-        is_over=lambda: is_live and source.is_over,
+        source, port=port, headless=headless, is_saved=is_saved, keeps_time=listen is not None,
+        is_over=lambda: listen is not None and source.is_over, listen=listen or time.sleep,
     )  # fmt: skip
 
 

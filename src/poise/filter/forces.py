@@ -55,6 +55,10 @@ class Force(abc.ABC):
         """Whether it acts in the step that begins now [s]."""
 
     @abc.abstractmethod
+    def is_over(self, time: float) -> bool:
+        """Whether it acts neither in the step that begins now nor in a later one [s]."""
+
+    @abc.abstractmethod
     def body_of(self, character: Character) -> int:
         """Index of the body it acts on."""
 
@@ -78,6 +82,9 @@ class _Planned(Force):
 
     def is_on(self, time: float) -> bool:
         return acts(self.start, self.duration, time)
+
+    def is_over(self, time: float) -> bool:
+        return time >= self.start + self.duration - 1e-9
 
     def body_of(self, character: Character) -> int:
         return character.body_index(self.body)
@@ -361,6 +368,10 @@ class Hand(Force):
     def is_on(self, time: float) -> bool:
         del time
         return self.is_held
+
+    def is_over(self, time: float) -> bool:
+        del time
+        return not self.is_held
 
     def body_of(self, character: Character) -> int:
         del character

@@ -170,6 +170,7 @@ class LiveRun(Generic[R]):
         viewer: Where it is shown.
         keeper: Keeps the result of a round, up to now, when the page's button asks for it; says where, in one line.
         keeps_time: Whether the source itself waits for the clock, as one does that follows a live actor.
+        listen: Called again and again while the run is paused, with how long [s]; an actor who is not heard is lost.
 
     Attributes:
         behind: How late the simulation is [s].
@@ -182,8 +183,10 @@ class LiveRun(Generic[R]):
         keeper: Callable[[R], str] | None = None,
         *,
         keeps_time: bool = False,
+        listen: Callable[[float], None] = clock.sleep,
     ) -> None:
         self._source, self._viewer, self._keeper, self._keeps_time = source, viewer, keeper, keeps_time
+        self._listen = listen
         self._keeps, self._kept = False, ""
         self._hands: dict[int, Hand] = {}
         self._values: dict[str, float | bool | str] = {}
@@ -218,7 +221,7 @@ class LiveRun(Generic[R]):
         def watch() -> bool:
             self._after_step()
             while self._paused and not self._steps and not is_ended():
-                clock.sleep(IDLE)
+                self._listen(IDLE)
                 self._obey()
             self._steps = max(self._steps - 1, 0)
             return not is_ended()

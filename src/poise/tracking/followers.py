@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from poise.body.posing import body_poses, interpolate_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, PoiseError
 from poise.core.typing import Array
-from poise.filter.forces import Force, Hand
+from poise.filter.forces import Force, Pull, Push
 from poise.filter.setup import Options
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.terrain import Terrain
@@ -156,7 +157,7 @@ class Tracking:
             self.pose = None
         self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
         self._counts.append(tracker.counts)
-        self._forces = list(self._pushes) if before is None else [f for f in self._forces if is_held(f)]
+        self._forces = list(self._pushes) if before is None else still_to_act(self._forces, before.time)
         for force in self._forces:
             tracker.push(force)
         if self._style:
@@ -181,6 +182,7 @@ class Tracking:
         """Let a push or pull act; its start counts as `tracker.time`."""
         assert self.tracker is not None
         self.tracker.push(force)
+        self._forces = [f for f in self._forces if not f.is_over(self.tracker.time)]
         self._forces.append(force)
 
     def set_style(self, style: Mapping[str, float]) -> None:
@@ -267,9 +269,15 @@ class Tracking:
         }
 
 
-def is_held(force: Force) -> bool:
-    """Whether it is a hand that has not let go."""
-    return isinstance(force, Hand) and force.is_held
+def still_to_act(forces: Sequence[Force], time: float) -> list[Force]:
+    """What is not over at a time, for a tracker whose own time begins there [s]; a hand holds until it lets go."""
+    return [
+        replace(f, start=max(f.start - time, 0.0), duration=f.duration - max(time - f.start, 0.0))
+        if isinstance(f, Push | Pull)
+        else f
+        for f in forces
+        if not f.is_over(time)
+    ]
 
 
 def matched_standing_pose(actor: Character, character: Character, roles: Sequence[Role]) -> Array:

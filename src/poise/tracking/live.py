@@ -159,7 +159,12 @@ class _Run:
     def play(self, seconds: float | None, patience: float | None, is_over: Callable[[], bool]) -> None:
         dt, began, first = 1.0 / RATE, time.monotonic(), None
         due = began
-        while not is_over():
+        while True:
+            asked = time.monotonic()
+            if is_over():
+                return
+            if (waited := time.monotonic() - asked) > BEHIND:  # it was paused: no step was missed
+                due += math.ceil(waited / dt) * dt
             self.source.wait(due)
             played = self.source.at(due, dt)
             if played is not None:

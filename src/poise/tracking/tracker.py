@@ -187,7 +187,7 @@ class PerformanceTracker:
             UnknownName: if the character has no such body.
         """
         force.body_of(self.character)
-        self._forces.append(force)
+        self._forces = [*(f for f in self._forces if not f.is_over(self.time)), force]
 
     def set_weights(self, settings: Settings) -> None:
         """Follow by other weights and stiffnesses from the next step on."""

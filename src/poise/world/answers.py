@@ -62,6 +62,10 @@ class Bump(Force):
         del time
         return True
 
+    def is_over(self, time: float) -> bool:
+        del time
+        return False
+
     def body_of(self, character: Character) -> int:
         del character
         return self.index
