@@ -263,8 +263,24 @@ def respond(
         InvalidValue: if a hard bound acts.
     """
     result = solve_step(step, objectives, constraints, costs=False)
+    return result, response(step, result, jacobian)
+
+
+def response(step: Step, result: StepResult, jacobian: Array) -> Array:
+    """How the accelerations of the answer last given for a state change with a force: B Jᵀ, shape (nv, m).
+
+        change = response(step, result, jacobian)     # a + change @ force, with forces (m,) along the Jacobian's rows
+
+    Args:
+        step: The step that was solved.
+        result: Its answer.
+        jacobian: Rows along which forces act, shape (m, nv).
+
+    Raises:
+        InvalidValue: if a hard bound acts.
+    """
     if not len(jacobian):
-        return result, np.zeros((step.nv, 0))
+        return np.zeros((step.nv, 0))
     s = system_of(step.state)
     nv, n, c, k = step.nv, s.values.n, s.values.c, s.values.k
     form = form_of(s)[:, :-1].copy()
@@ -295,4 +311,4 @@ def respond(
         right[nv + at : nv + at + dofs.stop - dofs.start] = jacobian.T[dofs]
     right[nv + k :] = -share @ (packed(s.acts, nv, c).T @ felt)
     change: Array = np.linalg.solve(own, right)[:nv].astype(np.float64, copy=False)
-    return result, change
+    return change

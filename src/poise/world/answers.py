@@ -10,12 +10,12 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force
 from poise.physics.mujoco_bodies import Bodies, Touches
 from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
-from poise.step.solve import respond
+from poise.step.solve import response, solve_step
 from poise.step.step import checked_points
 from poise.world.contacts import Impulses, label_islands, solve_contacts
 from poise.world.drivers import Figure, Lists
@@ -143,12 +143,37 @@ class Touched(NamedTuple):
     jacobian: Array
     is_plain: bool
 
-    def answer(self, along: Array) -> tuple[Array, Array]:
-        """Its accelerations with forces along the rows, and how they change with them."""
+    def answer(self, along: Array, known: Answer | None = None) -> Answer:
+        """How it answers forces along the rows; as it did before where the same contacts and bounds act."""
         step, objectives, constraints, _ = self.lists
         now = Step(step.state, step.contacts, dt=step.dt, external=step.external + self.jacobian.T @ along)
-        result, change = respond(now, objectives, constraints, self.jacobian)
-        return result.a, change if self.is_plain else monotone(change, self.jacobian, step.state.M)
+        result = solve_step(now, objectives, constraints, costs=False)
+        pushing = result.coefficients > 0.0
+        if (
+            known is not None
+            and np.array_equal(pushing, known.pushing)
+            and np.array_equal(result.bounds_active, known.bounds)
+        ):
+            return known._replace(a=result.a)
+        change = response(now, result, self.jacobian)
+        if not self.is_plain:
+            change = monotone(change, self.jacobian, step.state.M)
+        return Answer(result.a, change, pushing, result.bounds_active)
+
+
+class Answer(NamedTuple):
+    """How a figure answers a force along the rows of its contacts.
+
+    Attributes:
+        a: Its accelerations with that force, shape (nv,).
+        change: Per unit of further force, shape (nv, m).
+        pushing, bounds: The contact coefficients and the bounds for which this holds.
+    """
+
+    a: Array
+    change: Array
+    pushing: Flags
+    bounds: Flags
 
 
 def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
@@ -187,7 +212,13 @@ def monotone(change: Array, jacobian: Array, M: Array) -> Array:
     freely = jacobian @ free
     freely += 1e-9 * np.trace(freely) * np.eye(len(own))
     inverse = np.linalg.inv(np.linalg.cholesky(freely))
-    least = float(np.linalg.eigvalsh(inverse @ (0.5 * (own + own.T)) @ inverse.T)[0])
+    even = 0.5 * (own + own.T)
+    try:
+        np.linalg.cholesky(even - LEAST * freely + 1e-8 * np.trace(freely) * np.eye(len(own)))
+        return change
+    except np.linalg.LinAlgError:
+        pass
+    least = float(np.linalg.eigvalsh(inverse @ even @ inverse.T)[0])
     return change + (LEAST - least) * free if least < LEAST else change
 
 
@@ -296,19 +327,19 @@ def agree(
     known = [one.answer(force) for one, force in zip(touched, along)]
     wrong, found = np.inf, Impulses(p, rest, residual)
     for _ in range(ROUNDS):
-        without = [a - change @ force for (a, change), force in zip(known, along)]
-        for one, (_, change), a in zip(touched, known, without):
-            answers[one.contacts, one.side, :, : len(a)] = change.T.reshape(-1, 3, len(a))
+        without = [own.a - own.change @ force for own, force in zip(known, along)]
+        for one, own, a in zip(touched, known, without):
+            answers[one.contacts, one.side, :, : len(a)] = own.change.T.reshape(-1, 3, len(a))
             rest[one.dofs] = one.lists.step.state.v + dt * a
         guess = solve(linked, rest, p[linked])
         p[linked] = guess.p
         along = [p[one.contacts].ravel() / dt for one in touched]
-        expected = [a + change @ force for a, (_, change), force in zip(without, known, along)]
+        expected = [a + own.change @ force for a, own, force in zip(without, known, along)]
         known = [
-            (a, change) if one.is_plain else one.answer(force)
-            for one, a, (_, change), force in zip(touched, expected, known, along)
+            own._replace(a=a) if one.is_plain else one.answer(force, own)
+            for one, a, own, force in zip(touched, expected, known, along)
         ]
-        off = [one.jacobian @ (a - other) for one, (a, _), other in zip(touched, known, expected)]
+        off = [one.jacobian @ (own.a - other) for one, own, other in zip(touched, known, expected)]
         worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
         if worst < wrong:
             residual[linked] = guess.residual

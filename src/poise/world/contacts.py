@@ -24,7 +24,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
 from poise.physics.mujoco_bodies import Touches
 
-SWEEPS, MANY, SETTLED = 20, 500, 1e-6
+SWEEPS, MANY, SETTLED = 20, 500, 1e-5
 """Sweeps over all contacts, most sweeps over those that are not solved exactly, and the change of a contact in a sweep
 below which it rests [m/s]."""
 LARGEST = 128
