@@ -59,6 +59,15 @@ def random_problem(rng: np.random.Generator, K: int, skew: float) -> tuple[np.nd
     return A, rng.normal(size=3 * K), rng.uniform(0.1, 1.0, K)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_newton_finds_the_impulses_that_splitting_finds(seed: int) -> None:
+    A, g, friction = random_problem(np.random.default_rng(seed), 8, 0.02)
+    largest = np.full(8, np.inf)
+    p = contacts.exactly(A, g, friction, largest, np.zeros((8, 3)))
+    assert natural_residual(A, g, friction, p).max() < 2e-5
+    assert np.allclose(p, split(A, g, friction, np.zeros((8, 3))), atol=1e-3)  # both end at 1e-5 m/s
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_splitting_finds_impulses_that_obey_the_law(seed: int) -> None:
     A, g, friction = random_problem(np.random.default_rng(seed), 6, 0.3)
@@ -134,6 +143,16 @@ def test_compiled_contacts_equal_their_twins() -> None:
         call(inverse, g[:rows], friction, largest, scale, 3, 0.5, 9, 1e-12, y, z, np.empty(2 * rows), left)
         both.append(np.concatenate([y, z, left]))
     assert np.allclose(*both, rtol=1e-10, atol=1e-10)
+    for seed in range(8):
+        A, g, friction = random_problem(np.random.default_rng(seed), K, 0.2)
+        friction[seed % K] = 0.0
+        both, turns = [], []
+        for call in (contacts.newton, contacts.newton.twin):
+            p = np.zeros((K, 3))
+            turns.append(call(A, g, friction, largest, 20, 1e-9, p, np.empty(2 * len(g) ** 2 + 12 * len(g))))
+            both.append(p)
+        assert turns[0] == turns[1]
+        assert np.allclose(*both, rtol=1e-7, atol=1e-7)
     pairs = np.array([[0, 1], [0, 1], [1, 2], [0, 2]])
     places, before = rng.uniform(0.0, 0.02, (4, 3)), rng.uniform(0.0, 0.02, (3, 3))
     both, impulses = [], rng.normal(size=(3, 3))

@@ -10,8 +10,9 @@ what does not separate pushes, what sticks stays inside its cone, what slides is
 body and the response of a figure, which is not symmetric, see `poise.step.solve`.
 
 All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts linked to a figure, also
-through other bodies, are then solved exactly by splitting (Douglas and Rachford), which needs no symmetry: light bodies
-under a foot make sweeps stall. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
+through other bodies, are then solved exactly: light bodies under a foot make sweeps stall. Newton's method gets
+there in a few steps; where it does not, splitting does (Douglas and Rachford). Neither needs symmetry. Source:
+[Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ SWEEPS, MANY, SETTLED = 20, 500, 1e-5
 below which it rests [m/s]."""
 LARGEST = 128
 """Most contacts that are solved exactly."""
-TURNS, TURNS_AT_ONCE, TOLERANCE = 1000, 25, 1e-5
-"""Most turns of splitting, how many between two choices of its step, and the velocity at which it ends [m/s]."""
-SOFT = np.array([0.01, 0.03, 0.03])
+FEW, TURNS_AT_ONCE, TOLERANCE = 300, 25, 1e-5
+"""Turns of splitting before Newton's method tries again, how many there are between two choices of its step, and the
+velocity at which both end [m/s]."""
+STEPS = 20
+"""Most steps of Newton's method, which comes before splitting."""
+SOFT = np.array([0.002, 0.006, 0.006])
 """Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
 same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
 NEAR = 0.04
@@ -104,15 +108,26 @@ def solve_contacts(
         A = A.reshape(3 * len(own), -1)
         A[np.diag_indices(len(A))] += np.tile(soft, len(own))
         g = (_speeds(touches, first, width, v) - wanted)[own].ravel()
-        exact = split(A, g, friction[own], p[own], largest[own])
-        swept = natural_residual(A, g, friction[own], p[own], largest[own])
-        if natural_residual(A, g, friction[own], exact, largest[own]).max() < swept.max():
-            p[own] = exact
+        p[own] = exactly(A, g, friction[own], largest[own], p[own], start[own])
     if islands:
         now = v.copy()
         apply_impulses(trees, first, width, answers, p, now)
     u = _speeds(touches, first, width, now) - wanted
     return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1), largest))
+
+
+def exactly(A: Array, g: Array, friction: Array, largest: Array, *starts: Array) -> Array:
+    """Impulses (K, 3) of a dense problem: by Newton's method from each start in turn, or after some splitting."""
+    room, tried = np.empty(2 * len(g) ** 2 + 12 * len(g)), []
+
+    def is_found(p: Array) -> bool:
+        tried.append(p.copy())
+        return newton(A, g, friction, largest, STEPS, TOLERANCE, tried[-1], room) >= 0
+
+    if any(is_found(p) for p in starts) or is_found(split(A, g, friction, tried[0], largest, turns=FEW)):
+        return tried[-1]
+    tried.append(split(A, g, friction, tried[-1], largest))
+    return min(tried, key=lambda p: natural_residual(A, g, friction, p, largest).max())
 
 
 def islands_of(trees: Index, is_figure: Flags) -> list[Index]:
@@ -128,7 +143,9 @@ def _speeds(touches: Touches, first: Index, width: Index, v: Array) -> Array:
     return u
 
 
-def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None) -> Array:
+def split(
+    A: Array, g: Array, friction: Array, start: Array, largest: Array | None = None, *, turns: int = 1000
+) -> Array:
     """Solve the contact problem of a dense A (3 K, 3 K), which need not be symmetric; impulses (K, 3).
 
     Each contact is scaled by one number, which keeps its cone round; the step of the splitting follows the two
@@ -145,12 +162,12 @@ def split(A: Array, g: Array, friction: Array, start: Array, largest: Array | No
     scale = 1.0 / np.sqrt(np.maximum(mean, 1e-9))
     each = np.repeat(scale, sizes)
     scaled, right = A * np.outer(each, each), g * each
-    rho, turns, changes = 0.1, 0, 0
+    rho, done, changes = 0.1, 0, 0
     z = start.ravel()[rows] / each
     y, room, left = -(scaled @ z + right), np.empty(2 * len(rows)), np.empty(2)
     inverse = np.linalg.inv(scaled + rho * np.eye(len(rows)))
-    while turns < TURNS:
-        turns += split_cones(
+    while done < turns:
+        done += split_cones(
             inverse, right, friction, largest / scale, scale, cones, rho, TURNS_AT_ONCE, TOLERANCE, y, z, room, left
         )
         if left.max() < TOLERANCE:
@@ -212,6 +229,68 @@ def sweep_contacts(
         if not later.any():
             return sweep + 1
     return sweeps
+
+
+@compiled(
+    "const real A[n][n], const real g[n], const real friction[k], const real largest[k], word most, real tolerance,"
+    "real p[k][3], real room[m]",
+    returns="word",
+)
+def newton(A, g, friction, largest, most, tolerance, p, room):
+    """Newton's method for p = P(p − (A p + g) / d): P clips normals, and tangents onto the disc of their friction.
+
+    A step that does not bring the residual down is halved, three times at most. p is left at the best seen; returns
+    the number of steps, or −1 if they do not get within the tolerance [m/s]. Source: Alart and Curnier 1991.
+    """
+    del room
+    K, n = len(friction), len(g)
+    d = np.maximum(np.einsum("kiki->k", A.reshape(K, 3, K, 3)) / 3.0, 1e-9)
+
+    def look(p):
+        y = p - (A @ p.ravel() + g).reshape(K, 3) / d[:, None]
+        normal, size = np.clip(y[:, 0], 0.0, largest), np.hypot(y[:, 1], y[:, 2])
+        radius = friction * normal
+        part = np.where(size > radius, radius / np.where(size > 0.0, size, 1.0), 1.0)
+        wrong = p - np.column_stack([normal, part[:, None] * y[:, 1:]])
+        return y, size, radius, wrong, float(np.square(wrong * d[:, None]).sum())
+
+    now = p.copy()
+    y, size, radius, wrong, merit = look(now)
+    best = np.inf
+    for turn in range(most + 1):
+        worst = float(np.abs(wrong * d[:, None]).max())
+        if worst < best:
+            best, p[:] = worst, now
+        if worst < tolerance:
+            return turn
+        if turn == most or not np.isfinite(worst):
+            break
+        D = np.zeros((K, 3, 3))
+        follows = (y[:, 0] > 0.0) & (y[:, 0] < largest)
+        D[:, 0, 0] = follows
+        for i in range(K):
+            if size[i] <= radius[i]:
+                D[i, 1, 1] = D[i, 2, 2] = 1.0
+            elif radius[i] > 0.0:
+                way = y[i, 1:] / size[i]
+                D[i, 1:, 1:] = radius[i] / size[i] * (np.eye(2) - np.outer(way, way))
+                D[i, 1:, 0] = friction[i] * follows[i] * way
+        M = np.eye(n) + np.einsum("kij,kjn->kin", D, (A / np.repeat(d, 3)[:, None]).reshape(K, 3, n)).reshape(n, n)
+        for i in range(K):
+            M[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] -= D[i]
+        try:
+            step = np.linalg.solve(M, -wrong.ravel()).reshape(K, 3)
+        except np.linalg.LinAlgError:
+            break
+        last, part = merit, 1.0
+        for halved in range(4):
+            tried = now + part * step
+            y, size, radius, wrong, merit = look(tried)
+            if merit < last or halved == 3:
+                break
+            part *= 0.5
+        now = tried
+    return -1
 
 
 @compiled(

@@ -112,6 +112,120 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
     return most;
 }
 
+/* What contacts ask for at p: y = p − (A p + g) / d, its projection's distance from p, and the sum of squares of that. */
+static real look(word k, const real *A, const real *g, const real *friction, const real *largest, const real *d,
+                 const real *p, real *y, real *wrong) {
+    word n = 3 * k;
+    real merit = 0;
+    for (word i = 0; i < k; i++) {
+        real *own = y + 3 * i, *left = wrong + 3 * i;
+        for (word r = 0; r < 3; r++) {
+            word j = 3 * i + r;
+            own[r] = p[j] - (dot(A + j * n, p, n) + g[j]) / d[i];
+        }
+        real normal = smaller(largest[i], larger(0, own[0])), size = sqrt(own[1] * own[1] + own[2] * own[2]);
+        real radius = friction[i] * normal, part = size > radius ? radius / size : 1;
+        left[0] = p[3 * i] - normal;
+        left[1] = p[3 * i + 1] - part * own[1];
+        left[2] = p[3 * i + 2] - part * own[2];
+        for (word r = 0; r < 3; r++) merit += d[i] * d[i] * left[r] * left[r];
+    }
+    return merit;
+}
+
+/* Solve M x = x in place by elimination with row exchange; returns 0 where M has no inverse. */
+static word solve_dense(word n, real *M, real *x) {
+    for (word c = 0; c < n; c++) {
+        word at = c;
+        for (word r = c + 1; r < n; r++)
+            if (fabs(M[r * n + c]) > fabs(M[at * n + c])) at = r;
+        if (!(fabs(M[at * n + c]) > 1e-14)) return 0;
+        if (at != c) {
+            for (word j = c; j < n; j++) {
+                real kept = M[c * n + j];
+                M[c * n + j] = M[at * n + j];
+                M[at * n + j] = kept;
+            }
+            real kept = x[c];
+            x[c] = x[at];
+            x[at] = kept;
+        }
+        for (word r = c + 1; r < n; r++) {
+            real part = M[r * n + c] / M[c * n + c];
+            if (part == 0) continue;
+            add(-part, M + c * n + c + 1, M + r * n + c + 1, n - c - 1);
+            x[r] -= part * x[c];
+        }
+    }
+    for (word c = n - 1; c >= 0; c--) x[c] = (x[c] - dot(M + c * n + c + 1, x + c + 1, n - c - 1)) / M[c * n + c];
+    return 1;
+}
+
+API word newton(word n, word k, word m, const real *A, const real *g, const real *friction, const real *largest,
+                word most, real tolerance, real *p, real *room) {
+    real *d = room, *y = d + n, *wrong = y + n, *now = wrong + n, *step = now + n, *right = step + n, *row = right + n;
+    real *tried = row + n, *M = tried + n, best = HUGE_VAL;
+    word *unknown = (word *)(M + n * n); /* those whose projection follows; the others go where they are sent */
+    if (m < n * n + 9 * n) return -1;
+    for (word i = 0; i < k; i++)
+        d[i] = larger(1e-9, (A[3 * i * (n + 1)] + A[(3 * i + 1) * (n + 1)] + A[(3 * i + 2) * (n + 1)]) / 3);
+    memcpy(now, p, (size_t)n * sizeof *p);
+    real merit = look(k, A, g, friction, largest, d, now, y, wrong);
+    for (word turn = 0; turn <= most; turn++) {
+        real worst = 0;
+        for (word j = 0; j < n; j++) worst = larger(worst, fabs(wrong[j]) * d[j / 3]);
+        if (!isfinite(merit)) return -1;
+        if (worst < best) {
+            best = worst;
+            memcpy(p, now, (size_t)n * sizeof *p);
+        }
+        if (worst < tolerance) return turn;
+        if (turn == most) return -1;
+        word count = 0;
+        for (word i = 0; i < k; i++) {
+            int follows = y[3 * i] > 0 && y[3 * i] < largest[i], pushes = y[3 * i] > 0 && friction[i] > 0;
+            for (word r = 0; r < 3; r++) {
+                step[3 * i + r] = -wrong[3 * i + r];
+                if (r == 0 ? follows : pushes) unknown[count++] = 3 * i + r;
+            }
+        }
+        for (word u = 0; u < count; u++) {
+            word j = unknown[u], i = j / 3, r = j % 3;
+            const real *own = y + 3 * i;
+            real normal = smaller(largest[i], larger(0, own[0])), size = sqrt(own[1] * own[1] + own[2] * own[2]);
+            real radius = friction[i] * normal, D[3] = {0, 0, 0};
+            if (r == 0 || size <= radius) {
+                D[r] = 1;
+            } else {
+                for (word s = 1; s < 3; s++) D[s] = radius / size * ((s == r) - own[r] * own[s] / (size * size));
+                if (own[0] < largest[i]) D[0] = friction[i] * own[r] / size;
+            }
+            memset(row, 0, (size_t)n * sizeof *row);
+            for (word s = 0; s < 3; s++) {
+                if (D[s] != 0) add(D[s] / d[i], A + (3 * i + s) * n, row, n);
+                row[3 * i + s] += (s == r) - D[s];
+            }
+            right[u] = -wrong[j];
+            for (word x = 0; x < count; x++) M[u * count + x] = row[unknown[x]];
+            word next = 0;
+            for (word x = 0; x < n; x++) {
+                if (next < count && unknown[next] == x) next++;
+                else right[u] -= row[x] * step[x];
+            }
+        }
+        if (!solve_dense(count, M, right)) return -1;
+        for (word u = 0; u < count; u++) step[unknown[u]] = right[u];
+        real last = merit, part = 1;
+        for (word halved = 0; halved < 4; halved++, part *= 0.5) {
+            for (word j = 0; j < n; j++) tried[j] = now[j] + part * step[j];
+            merit = look(k, A, g, friction, largest, d, tried, y, wrong);
+            if (merit < last) break;
+        }
+        memcpy(now, tried, (size_t)n * sizeof *p);
+    }
+    return -1;
+}
+
 API void remember(word k, word m, const word *bodies, const real *places, const word *before, const real *places_before,
                   const real *impulses, real near, flag *taken, real *p) {
     memset(taken, 0, (size_t)m);
