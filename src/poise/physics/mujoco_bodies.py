@@ -212,6 +212,7 @@ class Bodies:
             return np.array([[entry.get((max(i, j), min(i, j)), none) for j in dofs] for i in dofs], dtype=np.int64)
 
         self._free_block = np.array([block(t) for t in self._free], dtype=np.int64).reshape(-1, 6, 6)
+        self._known_blocks, self._inverse = np.zeros((len(self._free), 6, 6)), np.zeros((len(self.first) + 1, 6, 6))
         self._block = {int(t): block(t) for t in self._jointed}
         self._loose_bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         self._thick = np.zeros(m.ngeom)
@@ -316,9 +317,14 @@ class Bodies:
         Those of figures are left zero: who drives them answers for them.
         """
         out = np.zeros_like(touches.rows)
-        inverse = np.zeros((self.tree_count + 1, 6, 6))
-        inverse[self._free] = np.linalg.inv(self._entries[self._free_block])
-        answer_free(touches.trees, inverse, touches.rows, out)
+        blocks = self._entries[self._free_block]
+        new = np.flatnonzero(
+            (blocks != self._known_blocks).any(axis=(1, 2))
+        )  # none, where they turn about their center
+        if len(new):
+            self._known_blocks, self._inverse = blocks, self._inverse.copy()
+            self._inverse[self._free[new]] = np.linalg.inv(blocks[new])
+        answer_free(touches.trees, self._inverse, touches.rows, out)
         for tree, block in self._block.items():
             k, side = np.nonzero(touches.trees == tree)
             w = len(block)

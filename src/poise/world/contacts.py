@@ -282,7 +282,7 @@ def newton(A, g, friction, largest, most, tolerance, p, room):
             step = np.linalg.solve(M, -wrong.ravel()).reshape(K, 3)
         except np.linalg.LinAlgError:
             break
-        last, part = merit, 1.0
+        last, part, tried = merit, 1.0, now
         for halved in range(4):
             tried = now + part * step
             y, size, radius, wrong, merit = look(tried)
