@@ -386,8 +386,13 @@ def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> 
 
 
 @clips.needs_motions
-def test_the_result_keeps_the_skin_of_its_character(tmp_path: Path, walk: Motion) -> None:
-    """Meshes, weights and joints of the drawn file come back; of a character file the glTF beside it counts."""
+def test_the_result_keeps_the_skin_of_its_character(
+    tmp_path: Path, walk: Motion, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Meshes, weights and joints of the drawn file come back; of a character file the glTF beside it counts.
+
+    A file without clips keeps them too, and of one with several clips the first will do.
+    """
     clip, drawn = tmp_path / "walk.bvh", tmp_path / "man.glb"
     poise.save(walk.cut(0.5, 0.8), clip)
     man = poise.load(clips.MOTIONS / "gltf" / "cesium_man.gltf")
@@ -395,10 +400,17 @@ def test_the_result_keeps_the_skin_of_its_character(tmp_path: Path, walk: Motion
     poise.save_character(poise.Character.fit(man), drawn.with_suffix(".toml"))
     theirs = meshes_of(man)
     assert theirs
-    for who in (drawn, drawn.with_suffix(".toml")):
-        out = tmp_path / f"tracked{who.suffix}.glb"
+    still, several = tmp_path / "still.gltf", tmp_path / "several.gltf"
+    content = json.loads((clips.MOTIONS / "gltf" / "cesium_man.gltf").read_text(encoding="utf-8"))
+    (clip_of_man,) = content.pop("animations")
+    still.write_text(json.dumps(content), encoding="utf-8")
+    several.write_text(
+        json.dumps(content | {"animations": [clip_of_man | {"name": n} for n in "ab"]}), encoding="utf-8"
+    )
+    for who in (drawn, drawn.with_suffix(".toml"), still, several):
+        out = tmp_path / f"tracked {who.name}.glb"
         assert run(["track", str(clip), "-c", str(who), "-o", str(out)]) in (0, 1)
-        tracked = poise.load(out)
+        tracked = poise.load(out, clip=0)
         assert tracked.duration == pytest.approx(0.3, abs=0.02)
         ours = meshes_of(tracked)
         assert len(ours) == len(theirs)
@@ -408,6 +420,7 @@ def test_the_result_keeps_the_skin_of_its_character(tmp_path: Path, walk: Motion
             np.testing.assert_array_equal(mine.joints, its.joints)
         turned = rotations.angle_between(tracked.rotations[-1], man.rotations[0]).max()
         assert turned > 0.1  # it moves
+        assert ("clip 'a'" in capsys.readouterr().err) == (who == several)
 
 
 def meshes_of(motion: Motion) -> tuple[Any, ...]:

@@ -82,7 +82,7 @@ def synthesize(
         typer.Option(
             metavar="WHO",
             help="adult, child, a character file (TOML), or any file with a skeleton "
-            "(FILE@CLIP if it has several clips).",
+            "(FILE@CLIP names one of several clips).",
             rich_help_panel=SCENE,
         ),
     ] = None,
@@ -327,7 +327,7 @@ def figure_of(which: str) -> Character:
     from poise.body import fit
 
     try:
-        motion = _loaded(path, clip)
+        motion = _loaded(path, clip, is_any=True)
         _note_doubts_of_size(motion, which)
         return fit(motion)
     except FileFormatError as refusal:
@@ -361,9 +361,11 @@ def drawn_of(which: str) -> Motion | None:
     if path.suffix.lower() not in WITH_SCENES:
         return None
     try:
-        return _loaded(path, clip)
+        return _loaded(path, clip, is_any=True, is_told=False)
     except FileFormatError:  # a skeleton without a clip
-        return None
+        from poise.io import gltf
+
+        return gltf.read_rest(path) if path.suffix.lower() in gltf.EXTENSIONS else None
 
 
 def captured(which: Path) -> Motion:
@@ -379,7 +381,8 @@ def _file_and_clip(which: str) -> tuple[Path, str | None]:
     return (Path(which), None) if Path(which).exists() or not (at and Path(file).exists()) else (Path(file), clip)
 
 
-def _loaded(path: Path, clip: str | None) -> Motion:
+def _loaded(path: Path, clip: str | None, *, is_any: bool = False, is_told: bool = True) -> Motion:
+    """A clip of a file; the first of several, if any will do and none was named, which is told."""
     import poise.io
     from poise.cli.options import clip_key
 
@@ -388,5 +391,11 @@ def _loaded(path: Path, clip: str | None) -> Motion:
     except FileFormatError as error:
         if "--clip" not in error.cure:
             raise
+        if clip is None and is_any:
+            first = poise.io.load(path, clip=0)
+            if is_told and first.source is not None:
+                name = first.source.clips[0]
+                note(f"The figure is fitted to clip {name!r}; {path.name}@NAME or @INDEX fits it to another.")
+            return first
         cure = f"Choose one as FILE@NAME or FILE@INDEX, such as {path.name}@0."
         raise FileFormatError(error.problem, path=path, cure=cure) from error

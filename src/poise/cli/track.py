@@ -38,7 +38,7 @@ def track(
             "--character",
             metavar="WHO",
             help="The character to drive: adult, child, a character file (TOML), or any file with a skeleton "
-            "(FILE@CLIP if it has several clips).",
+            "(FILE@CLIP names one of several clips).",
             show_default=False,
         ),
     ],
@@ -243,7 +243,7 @@ def track(
                 style=shares,
                 progress=advance,
             )
-        _keep(result, figure, output, report, record)
+        _keep(result, figure, f"{actor.name} drives {Path(character).name}", output, report, record)
     if json:
         print_json(result.report)
     else:
@@ -287,7 +287,9 @@ def shares_of(text: str) -> dict[str, float]:
     return found
 
 
-def _keep(result: TrackResult, figure: Any, output: Path | None, report: Path | None, record: Path | None) -> None:
+def _keep(
+    result: TrackResult, figure: Any, title: str, output: Path | None, report: Path | None, record: Path | None
+) -> None:
     """Write all that was asked for, or nothing."""
     from poise.io.files import all_or_none
 
@@ -301,7 +303,8 @@ def _keep(result: TrackResult, figure: Any, output: Path | None, report: Path | 
         if record is not None:
             from poise.show.motion_scene import scene_of_motion
 
-            draw(scene_of_motion(result.motion, figure, name="tracked"), record)
+            scene = scene_of_motion(result.motion, figure, name="tracked")
+            draw(replace(scene, title=title), record)
 
 
 def _summary(data: dict[str, Any], output: Path | None) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -11,17 +12,14 @@ import numpy as np
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import height_of
-from poise.io.format import ground_noted
+from poise.io.format import ReadOptions, ground_noted
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, moving_clips, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
 
-if TYPE_CHECKING:
-    from poise.io.format import ReadOptions
-
-__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_skeleton", "write"]
+__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_rest", "read_skeleton", "write"]
 
 NAME = "gltf"
 EXTENSIONS = (".glb", ".gltf")
@@ -131,6 +129,24 @@ def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
         ),
         "warnings": list(_warnings(file, tree, tree.scales[None])),
     }
+
+
+def read_rest(path: Path) -> Motion:
+    """A file without animations as one frame at its nodes' rest; written with other frames it keeps its skin.
+
+    Raises:
+        FileFormatError: if the file is damaged or has no skeleton.
+    """
+    file, tree = _opened(path)
+    clip = Clip("clip", (), 0.0, np.zeros(1), "at rest")
+    bare = {"name": clip.name, "channels": [], "samplers": []}
+    file = replace(file, json=file.json | {"animations": [bare]}, raw=b"")
+    skeleton = figure_skeleton(file, tree, ReadOptions())
+    moved, turned = pose_of(tree, tree.translations[None], tree.turns[None], tree.scales[None], unit=1.0, up="y")
+    skeleton, _ = settled(skeleton, moved)
+    document = GltfSource(file, tree, 0, clip, 1.0, "y")
+    source = Source(str(path), NAME, _dialect(file), 1.0, "y", clip.fps, document, clips=(clip.name,))
+    return Motion(skeleton, np.zeros(1), moved, turned, source)
 
 
 def figure_skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Skeleton:
