@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +17,14 @@ from poise.analysis import analyze
 from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
+from poise.body.posing import root_mover
 from poise.check.clip import REPAIRED, findings_of
-from poise.core.errors import FileFormatError, InvalidValue, UnknownName
+from poise.core import rotations
+from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, ballistic, load_touches, mend, repair
 from poise.edit.mend import Cures
+from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.spacetime.balance import cost, improve, look, problem_of
 from poise.spacetime.figure import (
@@ -189,6 +193,55 @@ def test_a_repair_leaves_less_force_and_moment_and_keeps_its_budget(walk: tuple[
     assert lefts[-1] < lefts[0]
 
 
+def test_limbs_and_joints_have_budgets_of_their_own(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    text = "joint 2deg, root 1cm, left_arm 0.3deg, head 0deg, right_arm 4deg"
+    edited = repair(motion, character, budget=Budget.parse(text), verify=False)
+    most = edited.report["changed"]["joints_deg"]
+    names = character.skeleton.names
+    limbs = {limb.name: [names[character.bodies[b].joint] for b in limb.bodies] for limb in character.limbs}
+    assert 0.0 < max(most.get(n, 0.0) for n in limbs["left_arm"]) <= 0.3
+    assert max(most.get(n, 0.0) for n in limbs["right_arm"]) <= 4.0
+    head = character.bodies[character.roles["head"]].joint
+    assert np.array_equal(edited.motion.rotations[:, head], motion.rotations[:, head])
+    assert max(a for n, a in most.items() if n not in limbs["right_arm"]) <= 2.0
+    with pytest.raises(UnknownName, match=r"wing.*no limb \(.*left_arm"):
+        repair(motion, character, budget=Budget.parse("wing 3deg"))
+
+
+def test_an_edit_that_turns_one_joint_too_far_is_refused_by_that_joint_s_own_budget(
+    walk: tuple[Motion, Character],
+) -> None:
+    motion, character = walk
+    names = motion.skeleton.names
+    arm = next(limb for limb in character.limbs if limb.name == "left_arm")
+    joint = character.bodies[arm.bodies[1]].joint
+    turned = motion.rotations.copy()
+    turned[5, joint] = rotations.multiply(turned[5, joint], rotations.from_rotation_vector(np.array([0.1, 0.0, 0.0])))
+    result = replace(motion, rotations=turned)
+    made = Changes.between(motion, result, root_mover(character))
+    what: dict[str, Any] = {
+        "settings": {},
+        "before": {},
+        "after": {},
+        "kept": {},
+        "amount": 1.0,
+        "character": character,
+    }
+    with pytest.raises(BudgetExceeded, match=f"turns '{names[joint]}' 5.73° in frame 5; the budget allows 5°"):
+        report_of("test", motion, result, made, budget=Budget.parse("joint 20deg, left_arm 5deg"), **what)
+    report_of("test", motion, result, made, budget=Budget.parse("joint 1deg, left_arm 6deg"), **what)
+
+
+def test_a_root_without_a_budget_stays(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    edited = repair(motion, character, budget=Budget.parse("joint 3deg, root 0cm, root 0deg"), verify=False)
+    assert np.array_equal(edited.motion.translations, motion.translations)
+    root = character.bodies[0].joint
+    assert np.array_equal(edited.motion.rotations[:, root], motion.rotations[:, root])
+    assert not np.array_equal(edited.motion.rotations, motion.rotations)
+
+
 def test_a_wrong_time_base_is_refused_until_it_is_trusted_and_a_smaller_budget_leaves_more() -> None:
     hop = poise.load(poise.sample_path("hover_hop")).cut(1.8, 3.4)
     with pytest.raises(InvalidValue, match="frame rate or its size is wrong"):
@@ -275,7 +328,7 @@ def test_captured_jumps_become_physical_within_small_changes(name: str, fps: flo
     assert after["joint_change_rms_deg"] <= 1.0
     assert after["joint_change_max_deg"] <= 6.0
     assert after["root_change_rms_m"] <= 0.03
-    assert after["stance_slip_rms_m"] <= 0.004
+    assert after["stance_slip_rms_m"] <= 0.003
 
 
 def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:

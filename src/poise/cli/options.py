@@ -179,7 +179,8 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="'joint 3deg, root 2cm'",
-        help="Largest change allowed. A larger one is refused (exit 1).",
+        help="Largest change allowed, also of single limbs and joints: 'joint 3deg, left_arm 10deg'. A larger one is "
+        "refused (exit 1).",
         rich_help_panel=CHANGE,
     ),
 ]

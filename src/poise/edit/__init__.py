@@ -11,10 +11,11 @@ from poise.edit.ballistic import (
     path_from_start,
     path_to_end,
 )
+from poise.edit.budget import Budget
 from poise.edit.ground import ground
 from poise.edit.mend import clean, mend
 from poise.edit.repair import repair
-from poise.edit.report import Budget, Edited, EditReport
+from poise.edit.report import Edited, EditReport
 from poise.edit.retime import retime
 from poise.edit.scale import scale
 from poise.edit.scope import Scope

@@ -17,9 +17,10 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.edit.budget import Budget
 from poise.edit.flight import Carry, Figure, Span, absorb, choose_flights, measure, windows
 from poise.edit.legs import move_root
-from poise.edit.report import Budget, Changes, Edited, report_of, verified
+from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.retime import Stretch, Timing, border, retimed, stretched
 from poise.edit.scope import Scope
 

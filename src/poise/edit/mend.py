@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
 from poise.check.capture import small_glitches
 from poise.check.clip import findings_of
@@ -23,9 +23,10 @@ from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit.ballistic import ballistic
+from poise.edit.budget import Budget
 from poise.edit.ground import ground
 from poise.edit.repair import repair
-from poise.edit.report import Budget, Changes, Edited, new_findings, plain, report_of
+from poise.edit.report import Changes, Edited, new_findings, plain, report_of
 from poise.edit.retime import retime
 from poise.edit.scope import Scope
 from poise.edit.spin import spin
@@ -173,6 +174,10 @@ def mend(
     now, left = motion, before
     steps: list[dict[str, Any]] = []
     spent = {"joint": 0.0, "root": 0.0, "root_turn": 0.0}
+    own: dict[str, list[int]] = {}
+    if budget is not None and budget.parts:
+        own = budget.joints_of(motion.skeleton, character_of(motion) if character is None else character)
+        spent |= dict.fromkeys(budget.parts, 0.0)
     vain: list[Mender] = []  # since the last change
     for mender in MENDERS:
         wanted = tuple(f for f in left if f.name in mender.findings and (not only or f.name in only))
@@ -186,7 +191,7 @@ def mend(
             continue
         vain.clear()
         now, left = made.motion, after
-        for name, value in _seen(made).items():
+        for name, value in _seen(made, own).items():
             spent[name] += value
     root = pelvis(motion.skeleton)
     changes = Changes.between(motion, now if now.frame_count == motion.frame_count else motion, root)
@@ -221,7 +226,8 @@ def _failing(motion: Motion, character: Character | None, floor: float | None) -
 def _what_is_left(budget: Budget | None, spent: dict[str, float]) -> Budget | None:
     if budget is None:
         return None
-    return Budget(**{name: max(0.0, most - spent[name]) for name, most in budget.limits.items()})
+    left = {name: max(0.0, most - spent[name]) for name, most in budget.limits.items()}
+    return Budget(**left, parts={name: max(0.0, most - spent[name]) for name, most in budget.parts.items()})
 
 
 def _tried(
@@ -276,14 +282,17 @@ def _is_better(wanted: Sequence[Finding], after: Sequence[Finding], names: tuple
     return len(still) < len(wanted) or (len(still) == len(wanted) and weight(still) < 0.95 * weight(wanted))
 
 
-def _seen(made: Edited) -> dict[str, float]:
+def _seen(made: Edited, own: dict[str, list[int]]) -> dict[str, float]:
     changed = made.report["changed"]
     root = float(changed["root_position_max_m"] or 0.0)
     joints = {n: math.radians(a) for n, a in changed["joints_deg"].items()}
     names = made.motion.skeleton.names
     top = names[pelvis(made.motion.skeleton)]
+    parts = {part: {names[j] for j in indices} for part, indices in own.items()}
+    apart = {top}.union(*parts.values())
     return {
-        "joint": max((a for n, a in joints.items() if n != top), default=0.0),
+        **{part: max((joints.get(n, 0.0) for n in which), default=0.0) for part, which in parts.items()},
+        "joint": max((a for n, a in joints.items() if n not in apart), default=0.0),
         "root": root,
         "root_turn": joints.get(top, 0.0),
     }

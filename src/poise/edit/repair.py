@@ -17,7 +17,8 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
-from poise.edit.report import Budget, Changes, Edited, report_of, verified
+from poise.edit.budget import Budget
+from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.travel import loops
@@ -36,6 +37,8 @@ TIGHTER = 8
 """Times that offsets beyond the budget are made dearer, at most."""
 DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
+TINY = 1e-9
+"""A budget below this is none, and what it is for stays as it is [rad], [m]."""
 MUCH = 0.1
 """Share of the weight that is reported if it is left [1]."""
 PERSON = 70.0
@@ -53,6 +56,8 @@ class Point:
         joint, joint_max: Turn of the joints, root mean square over joints and frames and largest [rad].
         root, root_max: Shift of the root, the same [m].
         slip: Way of standing points from where they stand, root mean square [m].
+        change: Of all offsets together, root mean square over frames; 3 cm of the root (by leg) or 5° of one joint
+            count as 1.
     """
 
     weight: float
@@ -63,6 +68,7 @@ class Point:
     root: float
     root_max: float
     slip: float
+    change: float
 
     def report(self) -> dict[str, float]:
         """As the report has it."""
@@ -75,6 +81,7 @@ class Point:
             "root_change_rms_m": self.root,
             "root_change_max_m": self.root_max,
             "stance_slip_rms_m": self.slip,
+            "change": self.change,
         }
 
 
@@ -145,9 +152,11 @@ def repair(
         if not 0 <= frame < motion.frame_count:
             raise InvalidValue(f"Frame {frame} is not in the clip; it has frames 0 to {motion.frame_count - 1}.")
     asked = _complete(budget, body)
+    still = {body.body_index(name) for name in freeze}
     is_loop, interval = loops(motion), _interval(motion, scope)
     may = {
-        "frozen": {body.body_index(name) for name in freeze},
+        "frozen": still | set(np.flatnonzero(_turn_limits(body, asked) < TINY).tolist()),
+        "holds_root": 0 in still or asked.root < TINY,
         "held": _bodies_named(body, keep),
         "exact": exact,
         "interval": interval,
@@ -175,8 +184,8 @@ def repair(
         chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
     result = changed_by(problem, chosen, scope.amount)
     changes = Changes.between(motion, result, root_mover(body))
-    after = _measures(analyze(result, body, **how), interval, only_touches=flags is not None) | _changed(changes)
-    limits = {name: value for name, value in asked.limits.items() if math.isfinite(value)}
+    after = measures(analyze(result, body, **how), interval, only_touches=flags is not None) | _changed(changes)
+    limits = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
     report = report_of(
         "repair",
         motion,
@@ -196,10 +205,11 @@ def repair(
             "budget": limits,
             "loop": is_loop,
         },
-        before=_measures(seen, interval, only_touches=flags is not None),
+        before=measures(seen, interval, only_touches=flags is not None),
         after=after,
         kept={"exact_frames": len(exact), "loop": is_loop},
         budget=budget,
+        character=body,
         amount=scope.amount,
         notes=_notes(seen, curve),
     )
@@ -267,15 +277,26 @@ def _excess(problem: Problem, state: Look, budget: Budget) -> Array:
     """How far each offset of each frame is beyond its budget: 1 is all that is allowed, shape (K, N)."""
     over = np.zeros_like(state.offsets)
     figure = problem.figure
-    root_turn = budget.root_turn if math.isfinite(budget.root_turn) else budget.joint
+    limits = _turn_limits(problem.character, budget)
     # splines may swing between the frames that are looked at: a percent is kept free
     room = 0.99
-    over[:, :3] = np.linalg.norm(state.offsets[:, :3], axis=1)[:, None] / (room * budget.root)
+    over[:, :3] = np.linalg.norm(state.offsets[:, :3], axis=1)[:, None] / (room * max(budget.root, TINY))
     for b in range(len(figure.parents)):
-        limit = root_turn if b == 0 else budget.joint
         columns = figure.columns(b)
-        over[:, columns] = np.linalg.norm(state.offsets[:, columns], axis=1)[:, None] / (room * limit)
+        over[:, columns] = np.linalg.norm(state.offsets[:, columns], axis=1)[:, None] / (room * max(limits[b], TINY))
     return over
+
+
+def _turn_limits(body: Character, budget: Budget) -> Array:
+    """How far each body's joint may turn [rad], shape (B,)."""
+    limits = np.full(len(body.bodies), budget.joint)
+    limits[0] = budget.root_turn if math.isfinite(budget.root_turn) else budget.joint
+    of_joint = {b.joint: k for k, b in enumerate(body.bodies)}
+    for name, joints in budget.joints_of(body.skeleton, body).items():
+        for joint in joints:
+            if joint in of_joint:
+                limits[of_joint[joint]] = budget.parts[name]
+    return limits
 
 
 def _point(problem: Problem, state: Look, weight: float) -> Point:
@@ -297,6 +318,7 @@ def _point(problem: Problem, state: Look, weight: float) -> Point:
         _rms(moved[:, None]),
         float(moved.max()),
         _slip_of(problem, state),
+        float(np.sqrt(np.mean(np.sum(state.offsets**2 / problem.plain, axis=1)))),
     )
 
 
@@ -312,7 +334,9 @@ def _rms(rows: Array) -> float:
     return float(np.sqrt(np.mean(np.sum(np.square(rows), axis=1)))) if len(rows) else 0.0
 
 
-def _measures(seen: Analysis, interval: tuple[float, float] | None, *, only_touches: bool) -> dict[str, Any]:
+def measures(
+    seen: Analysis, interval: tuple[float, float] | None = None, *, only_touches: bool = False
+) -> dict[str, Any]:
     """What a clip asks of the world beyond what its contacts can give, found anew from the clip alone."""
     problem = problem_of(seen, interval=interval, only_touches=only_touches)
     state = look(problem, np.zeros((problem.spline.count, problem.figure.size)))

@@ -7,8 +7,7 @@ less of it is offered.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple
@@ -19,65 +18,13 @@ from poise.body.character import Character
 from poise.check.clip import findings_of
 from poise.check.finding import Finding
 from poise.core import rotations
-from poise.core.errors import BudgetExceeded, InvalidValue, PoiseError
+from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
+from poise.edit.budget import Budget
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
 """Below this a frame counts as unchanged [rad], [m]; quaternions know an angle to about 1e-8 rad."""
-
-_LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001}
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What an edit may change at most.
-
-    Attributes:
-        joint: How far any joint may turn, the root among them unless `root_turn` says otherwise [rad].
-        root: How far the root may move [m].
-        root_turn: How far the root may turn [rad].
-    """
-
-    joint: float = math.inf
-    root: float = math.inf
-    root_turn: float = math.inf
-
-    def __post_init__(self) -> None:
-        for name, value in self.limits.items():
-            if math.isnan(value) or value < 0.0:
-                raise InvalidValue(f"The budget for {name} is {value}; give zero or more.")
-
-    @property
-    def limits(self) -> dict[str, float]:
-        """By name, [rad] and [m]."""
-        return {"joint": self.joint, "root": self.root, "root_turn": self.root_turn}
-
-    @classmethod
-    def parse(cls, text: str) -> Budget:
-        """Read a budget as a user types it: "joint 3deg, root 2cm"; "root 5deg" is for the root's turn.
-
-        Raises:
-            InvalidValue: naming the part that cannot be read.
-        """
-        found: dict[str, float] = {}
-        for part in (p.strip() for p in text.split(",")):
-            match = re.fullmatch(r"(joint|root)\s+([0-9.]+(?:e-?\d+)?)\s*(deg|°|rad|m|dm|cm|mm)", part, re.IGNORECASE)
-            try:
-                number = float(match[2]) if match else math.nan
-            except ValueError:
-                number = math.nan
-            if match is None or math.isnan(number):
-                raise InvalidValue(f"Budget {part!r} cannot be read. Write it as 'joint 3deg, root 2cm'.")
-            name, unit = match[1].lower(), match[3].lower()
-            if unit in _LENGTHS:
-                if name == "joint":
-                    raise InvalidValue(f"Budget {part!r}: joints turn; give an angle, such as 'joint 3deg'.")
-                found["root"] = number * _LENGTHS[unit]
-            else:
-                angle = number if unit == "rad" else math.radians(number)
-                found["joint" if name == "joint" else "root_turn"] = angle
-        return cls(**found)
 
 
 @dataclass(frozen=True)
@@ -124,9 +71,9 @@ class Changes:
             "joints_deg": {n: float(a) for n, a in zip(self.names, by_joint) if a > math.degrees(SAME_ANGLE)},
         }
 
-    def seen(self) -> dict[str, float]:
-        """The largest changes by the budget's names [rad, m]; "joint" leaves the root out."""
-        others = np.delete(self.angles, self.root, axis=1)
+    def seen(self, without: Collection[int] = ()) -> dict[str, float]:
+        """The largest changes by the budget's names [rad, m]; "joint" leaves out the root, and joints of `without`."""
+        others = np.delete(self.angles, [self.root, *without], axis=1)
         return {
             "joint": float(others.max(initial=0.0)),
             "root": float(self.root_moved.max()),
@@ -174,6 +121,7 @@ def report_of(
     budget: Budget | None,
     amount: float,
     notes: tuple[str, ...] = (),
+    character: Character | None = None,
 ) -> EditReport:
     """The report of an edit that was made.
 
@@ -201,14 +149,19 @@ def report_of(
     }
     report = EditReport(plain(data))
     if budget is not None:
-        _require(budget, changes, amount, report)
+        _require(budget, changes, amount, report, motion, character)
     return report
 
 
-def _require(budget: Budget, changes: Changes, amount: float, report: EditReport) -> None:
-    seen, limits = changes.seen(), budget.limits
+def _require(
+    budget: Budget, changes: Changes, amount: float, report: EditReport, motion: Motion, character: Character | None
+) -> None:
+    own = budget.joints_of(motion.skeleton, character) if budget.parts else {}
+    seen, limits = changes.seen({j for joints in own.values() for j in joints}), budget.limits
     if not math.isfinite(limits["root_turn"]):
         limits["root_turn"] = limits["joint"]
+    for name, joints in own.items():
+        seen[name], limits[name] = float(changes.angles[:, joints].max()), budget.parts[name]
     over = {name: seen[name] / max(limits[name], 1e-12) for name in seen if seen[name] > limits[name] * (1.0 + 1e-9)}
     report.data["budget"] = {name: value for name, value in plain(limits).items() if value is not None}
     if not over:
@@ -220,14 +173,13 @@ def _require(budget: Budget, changes: Changes, amount: float, report: EditReport
         what = f"moves the root {100 * seen[worst]:.3g} cm in frame {frame}"
         allowed = f"{100 * limits[worst]:.3g} cm"
     else:
-        angles = (
-            changes.angles
-            if worst == "root_turn"
-            else np.where(np.arange(changes.angles.shape[1]) == changes.root, 0.0, changes.angles)
+        taken = {j for joints in own.values() for j in joints} | {changes.root}
+        others = [j for j in range(changes.angles.shape[1]) if j not in taken]
+        among = [changes.root] if worst == "root_turn" else own.get(worst, others)
+        frame, k = (
+            int(x) for x in np.unravel_index(np.argmax(changes.angles[:, among]), (len(changes.angles), len(among)))
         )
-        joint = changes.root if worst == "root_turn" else int(np.argmax(angles.max(axis=0)))
-        frame = int(np.argmax(angles[:, joint]))
-        what = f"turns {changes.names[joint]!r} {math.degrees(seen[worst]):.3g}° in frame {frame}"
+        what = f"turns {changes.names[among[k]]!r} {math.degrees(seen[worst]):.3g}° in frame {frame}"
         allowed = f"{math.degrees(limits[worst]):.3g}°"
     raise BudgetExceeded(
         f"The edit {what}; the budget allows {allowed}.",

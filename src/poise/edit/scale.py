@@ -10,7 +10,8 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import rest_pose
-from poise.edit.report import Budget, Changes, Edited, report_of, verified
+from poise.edit.budget import Budget
+from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.retime import on_grid, retimed, seen_slower
 from poise.edit.scope import Scope
 from poise.phases.points import pelvis

@@ -44,7 +44,7 @@ ANGLE, LENGTH = math.radians(5.0), 0.03
 """σ, the offsets that cost one unit a frame: of a joint [rad]; of the root, for a leg of 0.82 m [m]."""
 SMOOTH = 0.05
 """s, the time over which offsets are kept smooth [s]."""
-SLIP = 0.01
+SLIP = 0.005
 """d, the way of a standing point that costs one unit a frame, for a leg of 0.82 m [m]."""
 SLIDES = 0.02
 """A point that strays from its mean place by more than this while it stands slides by intent [m]."""
@@ -107,6 +107,13 @@ class Problem:
         """Makes force and moment shares of the weight, shape (6,)."""
         weight = self.figure.mass * max(self.gravity, 1e-9)
         return np.repeat([1.0 / weight, 1.0 / (weight * REACH * self.size)], 3)
+
+    @cached_property
+    def plain(self) -> Array:
+        """σ² of each offset, in frames that nothing holds, shape (N,)."""
+        square = np.full(self.figure.size, ANGLE**2)
+        square[:3] = (LENGTH * self.size) ** 2
+        return square
 
     @cached_property
     def basis(self) -> tuple[Array, Array]:
@@ -277,6 +284,7 @@ def problem_of(
     analysis: Analysis,
     *,
     frozen: Collection[int] = (),
+    holds_root: bool = False,
     held: Collection[int] = (),
     exact: Collection[int] = (),
     interval: tuple[float, float] | None = None,
@@ -288,7 +296,8 @@ def problem_of(
 
     Args:
         analysis: The clip: its contacts, ground, low-pass and gravity are taken over.
-        frozen: Bodies whose joints stay as they are.
+        frozen: Bodies whose joints do not turn.
+        holds_root: The root does not move (it may turn).
         held: Bodies whose places in the world stay as they are.
         exact: Frames that stay as they are.
         interval: First and last time at which anything may change [s].
@@ -348,7 +357,7 @@ def problem_of(
         _prices(figure, size, kept, exact),
         spline,
         _free(spline, figure.times, interval, holds_ends),
-        _used(figure, frozen),
+        _used(figure, frozen, holds_root),
         np.zeros((spline.count, figure.size)) if made is None else made,
     )
 
@@ -405,7 +414,7 @@ def _prices(figure: Figure, size: float, kept: Index, exact: Collection[int]) ->
     return price
 
 
-def _used(figure: Figure, frozen: Collection[int]) -> Flags:
+def _used(figure: Figure, frozen: Collection[int], holds_root: bool) -> Flags:
     """Offsets that may change: those of joints that carry something and are not frozen."""
     carried = figure.masses.copy()
     for b in range(len(carried) - 1, 0, -1):
@@ -414,7 +423,7 @@ def _used(figure: Figure, frozen: Collection[int]) -> Flags:
     for b in range(len(carried)):
         if b in frozen or carried[b] < LIGHT * figure.mass:
             used[figure.columns(b)] = False
-    used[:3] = 0 not in frozen
+    used[:3] = not holds_root
     return used
 
 
