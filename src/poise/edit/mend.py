@@ -174,10 +174,8 @@ def mend(
     now, left = motion, before
     steps: list[dict[str, Any]] = []
     spent = {"joint": 0.0, "root": 0.0, "root_turn": 0.0}
-    own: dict[str, list[int]] = {}
-    if budget is not None and budget.parts:
-        own = budget.joints_of(motion.skeleton, character_of(motion) if character is None else character)
-        spent |= dict.fromkeys(budget.parts, 0.0)
+    own = budget.joints_of(motion.skeleton, character or character_of(motion)) if budget and budget.parts else {}
+    spent |= dict.fromkeys(own, 0.0)
     vain: list[Mender] = []  # since the last change
     for mender in MENDERS:
         wanted = tuple(f for f in left if f.name in mender.findings and (not only or f.name in only))
@@ -227,7 +225,7 @@ def _what_is_left(budget: Budget | None, spent: dict[str, float]) -> Budget | No
     if budget is None:
         return None
     left = {name: max(0.0, most - spent[name]) for name, most in budget.limits.items()}
-    return Budget(**left, parts={name: max(0.0, most - spent[name]) for name, most in budget.parts.items()})
+    return Budget(**left, parts={name: max(0.0, most - spent.get(name, 0.0)) for name, most in budget.parts.items()})
 
 
 def _tried(
