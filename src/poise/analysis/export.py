@@ -21,7 +21,7 @@ from poise.core.errors import InvalidValue, MissingExtra, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
-from poise.io.files import whole_file, write_atomically, write_json
+from poise.io.files import all_or_none, whole_file, write_atomically, write_json
 from poise.io.mjcf import Robot
 from poise.phases.points import runs
 
@@ -299,6 +299,7 @@ def export(clip: Clip, to: str, path: Path, followed: dict[str, Any] | None = No
             "helped_share": followed["fallback_steps"] / followed["steps"],
             **followed["robot"],
         }
-    chosen.write(clip, path)
-    write_json(path.with_name(path.name + ".json"), summary)
+    with all_or_none():
+        chosen.write(clip, path)
+        write_json(path.with_name(path.name + ".json"), summary)
     return summary

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from poise.check.library import Samples
-from poise.core.errors import UnreadableFile
 from poise.core.typing import Array, Flags, Index
-from poise.io.files import write_atomically
+from poise.io.files import all_or_none, make_folder, write_atomically
 
 WIDTH, HEIGHT = 420, 280
 LEFT, RIGHT, TOP, BOTTOM = 52, 16, 40, 52
@@ -284,10 +283,6 @@ def write_statistics(folder: Path, samples: Sequence[tuple[str, Samples]]) -> li
     Raises:
         UnreadableFile: if the folder cannot be made or written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UnreadableFile(f"{folder} cannot be made: {error.strerror}. Name another folder.") from error
     written: dict[str, bytes] = {}
     for figure in figures(samples):
         drawn = histogram_svg(figure.bins, title=figure.title, across=figure.across, marks=figure.marks)
@@ -315,8 +310,10 @@ def write_statistics(folder: Path, samples: Sequence[tuple[str, Samples]]) -> li
     known = [(name, s.gait_measures) for name, s in _counted(samples) if s.gait_measures.get("strides")]
     fields = list(known[0][1]) if known else ["kind"]
     written["gaits.csv"] = table(["clip", *fields], [[name, *(m[f] for f in fields)] for name, m in known])
-    for name, data in written.items():
-        write_atomically(folder / name, data)
+    with all_or_none():
+        make_folder(folder)
+        for name, data in written.items():
+            write_atomically(folder / name, data)
     return [folder / name for name in written]
 
 

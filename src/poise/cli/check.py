@@ -105,6 +105,7 @@ def check(
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
     from poise.io import read_options
+    from poise.io.files import all_or_none
 
     paths = clip_files(files)
     if not paths:
@@ -143,8 +144,9 @@ def check(
     )
     reports = _run(paths, chosen, how, wanted, jobs)
     groups = _groups(reports)
-    linked = _players(html, reports, how, wanted) if html is not None and players else {}
-    _write(reports, groups, chosen, html, junit, stats, linked)
+    with all_or_none():
+        linked = _players(html, reports, how, wanted) if html is not None and players else {}
+        _write(reports, groups, chosen, html, junit, stats, linked)
     if as_json:
         print_json(_json(reports, groups, chosen))
     code = _exit_code(reports)
@@ -246,6 +248,7 @@ def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted
 
     from poise.body import load_character
     from poise.check.clip import on_ground, read_clip
+    from poise.io.files import make_folder
     from poise.show import record
     from poise.show.motion_scene import scene_of_motion
 
@@ -257,7 +260,7 @@ def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted
     if not failing:
         return linked
     is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with progress(disable=not sys.stderr.isatty()) as bar:
         for number, report in enumerate(bar.track(failing[:MOST_PLAYERS], description="Recording")):
             motion = read_clip(Path(report.file), replace(how, clip=report.clip or how.clip))
@@ -284,21 +287,20 @@ def _write(
     stats: Path | None,
     players: dict[str, str],
 ) -> None:
-    from poise.io.files import all_or_none, write_atomically
+    from poise.io.files import write_atomically
 
-    with all_or_none():
-        if html is not None:
-            from poise.show.check_page import page
+    if html is not None:
+        from poise.show.check_page import page
 
-            write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
-        if junit is not None:
-            from poise.check.report import junit_xml
+        write_atomically(html, page(reports, groups, profile, players).encode("utf-8", "replace"))
+    if junit is not None:
+        from poise.check.report import junit_xml
 
-            write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
-        if stats is not None:
-            from poise.check.statistics import write_statistics
+        write_atomically(junit, junit_xml([r for r in reports if r.verdict != "skipped"], profile))
+    if stats is not None:
+        from poise.check.statistics import write_statistics
 
-            write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
+        write_statistics(stats, [(r.name, r.samples) for r in reports if r.samples is not None])
 
 
 def _json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:

@@ -27,7 +27,7 @@ def demo(
     """
     import poise.io
     from poise.filter.forces import Push
-    from poise.io.files import all_or_none, write_atomically
+    from poise.io.files import all_or_none, make_folder, write_atomically
     from poise.samples import sample_path
     from poise.show import Camera
     from poise.show.pack import pack
@@ -46,7 +46,7 @@ def demo(
     with reporting_interrupts(clip, report, strip, seen), all_or_none():
         _say(f"1 of 3: simulating. {PREPARING}")
         result = run_behind_bar(motion, None, mass=None, terrain=Terrain.rough(0.3, 7), pushes=shoves)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         poise.io.save(result.motion, clip)
         result.report.save(report)
         _say(f"2 of 3: drawing {strip}")

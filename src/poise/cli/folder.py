@@ -121,14 +121,19 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
 def work(job: Job) -> Done:
     """One clip, in whatever process: the command as if it had been typed for it alone."""
     import poise.cli  # noqa: F401 - it fills COMMANDS in a new process
+    from poise.io.files import make_folder
 
     began = perf_counter()
     said, errors = io.StringIO(), io.StringIO()
     output = job.given.get("output") or job.given.get("target")
-    if output is not None:
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
+
+    def command() -> None:
+        if output is not None:
+            make_folder(Path(output).parent)
+        COMMANDS[job.command](**job.given)
+
     with redirect_stdout(said), redirect_stderr(errors):
-        code = answered(lambda: COMMANDS[job.command](**job.given))
+        code = answered(command)
     lines = [line for line in errors.getvalue().splitlines() if line.strip()]
     warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
     others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
@@ -246,13 +251,28 @@ def carry_out(
 
 
 def _note(manifest: Path, result: Done) -> None:
+    """A line more in the manifest, whole or not at all."""
     from poise.io.files import why
 
+    line = (json.dumps(asdict(result)) + "\n").encode("utf-8", "backslashreplace")
     try:
-        with manifest.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(json.dumps(asdict(result)) + "\n")
+        with manifest.open("r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            if end and _last_byte(file) != b"\n":  # a crash cut off the line before
+                line = b"\n" + line
+            try:
+                while line:
+                    line = line[file.write(line) :]
+            except OSError:
+                file.truncate(end)
+                raise
     except OSError as error:
         raise UnreadableFile(f"{manifest} cannot be written: {why(error)}. Then go on with --resume.") from error
+
+
+def _last_byte(file: io.FileIO) -> bytes:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1)
 
 
 def _jobs(
@@ -319,16 +339,21 @@ def _ending(wish: str | Path) -> str:
 
 def _require(manifest: Path, *, resume: bool) -> None:
     """Make the output folder and its manifest, at once: other machines may begin their parts in the same folder."""
+    from poise.io.files import make_folder, why
+
     place = manifest.parent
     if place.exists() and not place.is_dir():
         raise InvalidValue(f"{place} is a file; the new files of a folder need a folder.")
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     if not resume and manifest.exists():
         raise InvalidValue(f"{place} holds an earlier run. Continue it with --resume, or give --overwrite.")
     beside = manifest.name != MANIFEST and any(place.glob("manifest-*-of-*.jsonl"))
     if not resume and not beside and any(place.iterdir()):
         raise InvalidValue(f"{place} is not empty. Name another folder, or give --overwrite.")
-    manifest.touch()
+    try:
+        manifest.touch()
+    except OSError as error:
+        raise UnreadableFile(f"{manifest} cannot be written: {why(error)}.") from error
 
 
 def read_manifests(place: Path) -> dict[str, Done]:

@@ -37,6 +37,7 @@ def spacetime(
 
     Example: [bold]poise spacetime luxo --record luxo.html[/bold]
     """
+    from poise.io.files import all_or_none, write_json
     from poise.spacetime.ready import READY, solve
 
     if show_list or not name:
@@ -55,19 +56,18 @@ def spacetime(
     with waiting(f"Solving {name}"):
         answer = solve(name, **(wanted | ({"guess": guess} if guess else {})))
     found = answer.report()
-    if output is not None:
-        import poise.io
+    with all_or_none():
+        if output is not None:
+            import poise.io
 
-        poise.io.save(answer.motion, output)
-    if report is not None:
-        from poise.io.files import write_json
+            poise.io.save(answer.motion, output)
+        if report is not None:
+            write_json(report, found)
+        if record is not None:
+            from poise.show import record as write
+            from poise.show.spacetime_scene import scene_of_spacetime
 
-        write_json(report, found)
-    if record is not None:
-        from poise.show import record as write
-        from poise.show.spacetime_scene import scene_of_spacetime
-
-        write(scene_of_spacetime(answer), record)
+            write(scene_of_spacetime(answer), record)
     if as_json:
         print_json(found)
         return

@@ -17,6 +17,7 @@ from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
 from poise.intake.anatomy import height_in_meters, height_of
 from poise.intake.reading import doubted
+from poise.io.files import all_or_none
 from poise.io.format import UP_AXES, ReadOptions, format_for, format_of, optional, skeleton_of_file
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
@@ -168,7 +169,8 @@ def save(
     writer = format_for(path)
     motion = motion if fps is None else resampled_to(motion, fps)
     if unit is None and up is None:
-        optional(writer, "write")(motion, path)
+        with all_or_none():  # a clip and its skeleton may be two files
+            optional(writer, "write")(motion, path)
         return
     wanted = read_options(unit=unit, up=up)
     write_as = optional(writer, "write_as")
@@ -177,7 +179,8 @@ def save(
             f"The format of {path.name} fixes unit and up axis; leave them out. "
             "What the input's are, `load` takes (poise convert: --source-unit, --source-up)."
         )
-    write_as(motion, path, unit=wanted.unit, up=wanted.up)
+    with all_or_none():
+        write_as(motion, path, unit=wanted.unit, up=wanted.up)
 
 
 def resampled_to(motion: Motion, fps: float) -> Motion:

@@ -12,9 +12,11 @@ import numpy.typing as npt
 from poise.core.errors import FileFormatError
 from poise.core.typing import Array
 from poise.io.bvh_document import finite_number
+from poise.io.files import MAX_BYTES
 
 CHUNK_BYTES = 1 << 17
-MAX_LINE = 1 << 24
+LONG_LINE, LONG_WORD = 1 << 19, 64
+"""A line longer than this, and than so many bytes for each of its numbers, is not one row."""
 LIMIT = 1e15
 
 _ALLOWED = np.zeros(256, dtype=bool)
@@ -81,7 +83,7 @@ def _wrapped(
     line of its own.
     """
     count, wanted = 0, width * declared
-    for _, text in _pieces(path, begin, first_line):
+    for _, text in _pieces(path, begin, first_line, at_words=True):
         if not _ALLOWED[np.frombuffer(text, dtype=np.uint8)].all():
             return None
         count += len(text.split())
@@ -93,7 +95,7 @@ def _wrapped(
     table, filled = np.empty(wanted), 0
     rows, starts = bytearray(), [0]
     row: list[bytes] = []  # the words of the row that is not complete yet
-    for _, text in _pieces(path, begin, first_line):
+    for _, text in _pieces(path, begin, first_line, at_words=True):
         numbers = parse_numbers(text)
         found = text.split()
         if numbers is None or numbers.size != len(found) or not (np.abs(numbers) < LIMIT).all():
@@ -115,7 +117,7 @@ def _row_starts(
     """Where each row begins; refuses rows of another length and a wrong count."""
     found: list[npt.NDArray[np.int64]] = []
     place, count, last_line = 0, 0, first_line
-    for line, text in _pieces(path, begin, first_line):
+    for line, text in _pieces(path, begin, first_line, longest=max(LONG_LINE, LONG_WORD * width)):
         if text.isspace():
             place, last_line = place + len(text), line + text.count(b"\n") - 1
             continue
@@ -163,8 +165,14 @@ def normalized(text: bytes) -> bytes:
     return text.replace(b"\r\n", b" \n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
-def _pieces(path: Path, begin: int, first_line: int) -> Iterator[tuple[int, bytes]]:
-    """Pieces of whole lines with normalized line ends, and the number of their first line."""
+def _pieces(
+    path: Path, begin: int, first_line: int, *, longest: int = MAX_BYTES, at_words: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Pieces of whole lines, or of whole words, with normalized line ends, and the number of their first line.
+
+    Raises:
+        FileFormatError: for a line, or a word, of more than `longest` bytes.
+    """
     line, rest = first_line, b""
     with path.open("rb") as file:
         file.seek(begin)
@@ -172,15 +180,11 @@ def _pieces(path: Path, begin: int, first_line: int) -> Iterator[tuple[int, byte
             if chunk.endswith(b"\r"):
                 chunk += file.read(1)
             rest += normalized(chunk)
-            cut = rest.rfind(b"\n") + 1
+            cut = max(rest.rfind(end) for end in (b"\n \t" if at_words else b"\n")) + 1
             if cut == 0:
-                if len(rest) > MAX_LINE:
-                    raise FileFormatError(
-                        f"A line of more than {MAX_LINE} bytes in the table of numbers.",
-                        path=path,
-                        line=line,
-                        cure=AGAIN,
-                    )
+                if len(rest) > longest:
+                    problem = f"A line of more than {longest} bytes in the table of numbers."
+                    raise FileFormatError(problem, path=path, line=line, cure=AGAIN)
                 continue
             yield line, rest[:cut]
             line += rest.count(b"\n", 0, cut)

@@ -18,6 +18,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -162,7 +163,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         if mode is not None:
             beside.chmod(stat.S_IMODE(mode))
         if (waiting := _WAITING.get()) is not None:
-            waiting.append((beside, target))
+            waiting.files.append((beside, target))
         else:
             os.replace(beside, target)
         beside = None
@@ -176,33 +177,79 @@ def whole_file(path: Path) -> Iterator[Path]:
                 beside.unlink()
 
 
-_WAITING: ContextVar[list[tuple[Path, Path]] | None] = ContextVar("files that wait for the others", default=None)
+@dataclass
+class _Waiting:
+    """What an `all_or_none` holds: files that wait to be put in place, each with its target, and folders it made."""
+
+    files: list[tuple[Path, Path]] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+    def put_in_place(self) -> None:
+        while self.files:
+            beside, target = self.files[0]
+            try:
+                os.replace(beside, target)
+            except OSError as error:
+                self.discard()
+                raise UnreadableFile(f"{target} cannot be written: {why(error)}.") from error
+            del self.files[0]
+
+    def discard(self) -> None:
+        for beside, _ in self.files:
+            with suppress(OSError):
+                beside.unlink()
+        for folder in reversed(self.folders):
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
+        self.files, self.folders = [], []
+
+
+_WAITING: ContextVar[_Waiting | None] = ContextVar("files that wait for the others", default=None)
 
 
 @contextmanager
 def all_or_none() -> Iterator[None]:
     """Files written inside appear together at the end, or none if one fails; an interrupt keeps those that are whole.
 
+    Folders that `make_folder` made inside go again with them. Inside another `all_or_none`, all wait for its end.
+
     Raises:
         UnreadableFile: if one of them cannot be put in its place.
     """
-    waiting: list[tuple[Path, Path]] = []
+    waiting, outer = _Waiting(), _WAITING.get()
     before = _WAITING.set(waiting)
     try:
         yield
     except Exception:
-        for beside, _ in waiting:
-            with suppress(OSError):
-                beside.unlink()
-        waiting.clear()
+        waiting.discard()
         raise
     finally:
         _WAITING.reset(before)
-        for beside, target in waiting:
-            try:
-                os.replace(beside, target)
-            except OSError as error:
-                raise UnreadableFile(f"{target} cannot be written: {why(error)}.") from error
+        if outer is None:
+            waiting.put_in_place()
+        else:
+            outer.files += waiting.files
+            outer.folders += waiting.folders
+
+
+def make_folder(folder: Path) -> None:
+    """A folder for new files, and those above it where they are missing; one that is there is left as it is.
+
+    Raises:
+        UnreadableFile: if it cannot be made, or a file has its name.
+    """
+    folder = Path(folder)
+    new: list[Path] = []
+    try:
+        for path in (*reversed(folder.parents), folder):
+            if not path.is_dir():
+                path.mkdir(exist_ok=True)
+                new.append(path)
+    except (OSError, ValueError) as error:
+        _Waiting(folders=new).discard()
+        raise UnreadableFile(f"{folder} cannot be made: {why(error)}. Name another folder.") from error
+    if (waiting := _WAITING.get()) is not None:
+        waiting.folders += new
 
 
 def why(error: Exception) -> str:
@@ -218,6 +265,8 @@ _CURES = {
     errno.EACCES: "permission denied; choose another folder",
     errno.EROFS: "the folder is read-only; choose another one",
     errno.ENAMETOOLONG: "its name is too long; give a shorter one",
+    errno.ENOTDIR: "part of its path is a file, not a folder",
+    errno.EEXIST: "a file has its name",
     errno.EISDIR: "it is a folder; name a file in it",
     errno.ELOOP: "it is a link that leads back to itself",
 }

@@ -88,11 +88,16 @@ def quietly(path: Path) -> Iterator[None]:
     try:
         yield
     except Tf.ErrorException as error:
-        said = re.sub(r"^Error in '.*?' at line .*? : ", "", str(error).strip().partition("\n")[0].strip())
-        raise FileFormatError(f"USD cannot use this file: {said[:300].strip()}.", path=path, cure=AGAIN) from None
+        raise FileFormatError(f"USD cannot use this file: {said_by(error)}.", path=path, cure=AGAIN) from None
     finally:
         delegate.TakeUncoalescedDiagnostics()
         del delegate
+
+
+def said_by(error: Exception) -> str:
+    """The first line that USD says of an error."""
+    line = str(error).strip().partition("\n")[0].strip()
+    return re.sub(r"^Error in '.*?' at line .*? : ", "", line).strip("'.")[:300].strip()
 
 
 def open_usd(path: Path, *, unit: float | None, up: str | None, last: UsdDocument | None = None) -> UsdDocument:

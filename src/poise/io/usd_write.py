@@ -20,13 +20,13 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.io.files import write_atomically
+from poise.io.files import whole_file, write_atomically
 from poise.io.format import door_turn, ground_noted
 from poise.io.gltf_clip import Clip
 from poise.io.gltf_pose import GltfSource, node_values, nodes_of
 from poise.io.gltf_write import changed_joints, frame_note
 from poise.io.usd_skin import write_skins
-from poise.io.usd_stage import UsdDocument, quietly
+from poise.io.usd_stage import UsdDocument, quietly, said_by
 
 Gf, Sdf, Tf, Usd, UsdGeom, UsdSkel, UsdUtils, Vt = (
     import_module(f"pxr.{name}") for name in ("Gf", "Sdf", "Tf", "Usd", "UsdGeom", "UsdSkel", "UsdUtils", "Vt")
@@ -55,7 +55,7 @@ def write_stage(motion: Motion, path: Path) -> None:
     same_place = path.resolve().parent == file.path.resolve().parent
     if is_same and file.is_own and path.suffix.lower() == file.path.suffix.lower() and same_place:
         return write_atomically(path, file.layer)
-    with quietly(path), tempfile.TemporaryDirectory() as folder:
+    with whole_file(path) as new, quietly(path), tempfile.TemporaryDirectory() as folder:
         layer = _layer_of(file, Path(folder))
         stage = Usd.Stage.Open(layer, None)
         if any(changed.values()) or not is_same:
@@ -64,7 +64,7 @@ def write_stage(motion: Motion, path: Path) -> None:
             UsdGeom.SetStageMetersPerUnit(stage, factor * UsdGeom.GetStageMetersPerUnit(stage))
         if not same_place:
             UsdUtils.ModifyAssetPaths(layer, lambda name: _from_there(name, file.path.parent, path.parent))
-        _export(layer, path, Path(folder))
+        _export(layer, new, Path(folder) / f"made{path.suffix.lower()}")
     return None
 
 
@@ -74,10 +74,13 @@ def _layer_of(file: UsdDocument, folder: Path) -> Any:
     return Sdf.Layer.OpenAsAnonymous(str(copy))
 
 
-def _export(layer: Any, path: Path, folder: Path) -> None:
-    made = folder / f"made{path.suffix.lower()}"
-    layer.Export(str(made))
-    write_atomically(path, made.read_bytes())
+def _export(layer: Any, path: Path, made: Path) -> None:
+    """Write a layer to `made`, whose extension tells USD the kind, and copy it."""
+    try:
+        layer.Export(str(made))
+    except Tf.ErrorException as error:
+        raise OSError(f"USD says: {said_by(error)}") from error
+    path.write_bytes(made.read_bytes())
 
 
 def _refuse_archive(path: Path) -> None:
@@ -270,7 +273,7 @@ def write_new(motion: Motion, path: Path, *, unit: float, up: str) -> None:
     offsets[0], moved[:, 0] = rotations.rotate(back, offsets[0]), rotations.rotate(back, moved[:, 0])
     rest[0], turned[:, 0] = rotations.multiply(back, rest[0]), rotations.multiply(back, turned[:, 0])
     tokens = _tokens(skeleton.names, skeleton.parents)
-    with quietly(path), tempfile.TemporaryDirectory() as folder:
+    with whole_file(path) as new, quietly(path), tempfile.TemporaryDirectory() as folder:
         stage = Usd.Stage.CreateInMemory()
         UsdGeom.SetStageUpAxis(stage, up.upper())
         UsdGeom.SetStageMetersPerUnit(stage, unit)
@@ -309,7 +312,7 @@ def write_new(motion: Motion, path: Path, *, unit: float, up: str) -> None:
         animation.GetPrim().SetCustomDataByKey("poise", json.dumps(frame_note(motion)))
         binding = UsdSkel.BindingAPI.Apply(shown.GetPrim())
         binding.CreateAnimationSourceRel().SetTargets([animation.GetPath()])
-        _export(stage.GetRootLayer(), path, Path(folder))
+        _export(stage.GetRootLayer(), new, Path(folder) / f"made{path.suffix.lower()}")
 
 
 def _matrix_array(values: Array) -> Any:

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import PoiseError
+from poise.io.files import write_atomically
 from poise.show.camera import FIELD_OF_VIEW, Shot
 from poise.show.look import Still
 from poise.show.pack import pack
@@ -154,7 +155,7 @@ class PagePainter:
             self._held.enter_context(tempfile.TemporaryDirectory(prefix="poise-browser-", ignore_cleanup_errors=True))
         )
         page = folder / "scene.html"
-        page.write_text(recording_page(pack(scene), scene.title, {"theme": "light"}), encoding="utf-8")
+        write_atomically(page, recording_page(pack(scene), scene.title, {"theme": "light"}))
         sandbox = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()  # root has no sandbox
         address = f"{page.resolve().as_uri()}#ui=0&dpr=1&aa=1&shadows=1&theme=light"
         process = subprocess.Popen(

@@ -6,13 +6,14 @@ import base64
 import functools
 import html
 import json
+import os
 import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from poise.core.errors import PoiseError
-from poise.io.files import cache_folder
+from poise.core.errors import PoiseError, UnreadableFile
+from poise.io.files import cache_folder, why
 
 Options = Mapping[str, str | int | float | bool]
 
@@ -55,17 +56,30 @@ def passing_page(name: str, text: str) -> Path:
         name: What it shows; letters, digits, `-`, `_` and `.` of it become the file's name.
         text: The page.
     """
+    data = text.encode("utf-8", "backslashreplace")
     try:
         folder = cache_folder() / "poise" / "pages"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
         for path in old[: max(0, len(old) - KEPT + 1)]:
             path.unlink(missing_ok=True)
-        handle, made = tempfile.mkstemp(dir=folder, prefix=f"{_plain(name)}-", suffix=".html")
-    except (OSError, RuntimeError):  # read-only, or no home at all
-        handle, made = tempfile.mkstemp(prefix=f"poise-{_plain(name)}-", suffix=".html")
-    with open(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
+        return _new_file(data, folder, f"{_plain(name)}-")
+    except (OSError, RuntimeError):  # read-only or full, or no home at all
+        pass
+    try:
+        return _new_file(data, None, f"poise-{_plain(name)}-")
+    except OSError as error:
+        raise UnreadableFile(f"No page can be written to {tempfile.gettempdir()}: {why(error)}.") from error
+
+
+def _new_file(data: bytes, folder: Path | None, prefix: str) -> Path:
+    handle, made = tempfile.mkstemp(dir=folder, prefix=prefix, suffix=".html")
+    try:
+        with open(handle, "wb") as file:
+            file.write(data)
+    except OSError:
+        os.unlink(made)
+        raise
     return Path(made)
 
 
