@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import poise
 import poise.io
 from poise.core.errors import FileFormatError
 from poise.io import ReadOptions
@@ -189,3 +190,19 @@ def test_any_bytes_exchanged(tmp_path: Path, at: int, length: int, new: bytes) -
     except FileFormatError:
         return
     assert np.isfinite(motion.translations).all()
+
+
+def test_a_table_on_one_line_takes_no_more_memory_than_one_of_rows(tmp_path: Path) -> None:
+    """Neither takes ten times the file."""
+    motion = poise.load(poise.sample_path("walk"))
+    poise.save(motion.resampled(np.linspace(0.0, motion.duration, 6000)), tmp_path / "rows.bvh")
+    head, mark, table = (tmp_path / "rows.bvh").read_text(encoding="utf-8").partition("Frame Time:")
+    rate, _, rows = table.partition("\n")
+    (tmp_path / "line.bvh").write_text(f"{head}{mark}{rate}\n{' '.join(rows.split())}\n", encoding="utf-8")
+    found = []
+    for name in ("rows.bvh", "line.bvh"):
+        tracemalloc.start()
+        found.append(poise.load(tmp_path / name))
+        assert tracemalloc.get_traced_memory()[1] < 10 * (tmp_path / name).stat().st_size
+        tracemalloc.stop()
+    assert np.array_equal(found[0].world[0], found[1].world[0])
