@@ -181,20 +181,23 @@ def read_clip(
         raise document.fault(f"Clip {name!r} does not move the skeleton.", "Choose another with --clip.")
     written = _written_times(animation, on_skeleton)
     if written is not None:
-        start, reason, hits_keys, times = float(on_skeleton[0].times[0]), WRITTEN, True, written
+        (start, times), reason, hits_keys = written, WRITTEN, True
     else:
         start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count, between=between)
     fps = animation["extras"]["poise"].get("fps", DEFAULT_FPS) if written is not None else DEFAULT_FPS
     return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored, fps)
 
 
-def _written_times(animation: dict[str, Any], channels: list[Channel]) -> Array | None:
-    """Frame times from 0 that Poise noted beside an animation; None if it did not, or the keys are others by now."""
+def _written_times(animation: dict[str, Any], channels: list[Channel]) -> tuple[float, Array] | None:
+    """Time of the first key [s], and the times of the frames from 0 that Poise noted beside an animation.
+
+    None if it noted none, or the keys are others by now. A channel of one key is constant and has no say.
+    """
     extras = animation.get("extras")
     note = extras.get("poise") if isinstance(extras, dict) else None
     if not isinstance(note, dict):
         return None
-    keys = channels[0].times
+    keys = max((c.times for c in channels), key=len)
     fps, times = note.get("fps"), note.get("times")
     if isinstance(times, list) and len(times) == len(keys) and all(type(t) in (int, float) for t in times):
         found = np.array(times, dtype=np.float64)
@@ -205,8 +208,9 @@ def _written_times(animation: dict[str, Any], channels: list[Channel]) -> Array 
     if len(found) > 1 and not (np.diff(found) > 0.0).all():
         return None
     slack = 1e-6 + 2.0 * float(np.spacing(np.float32(keys[-1])))
-    is_same = all(len(c.times) == len(keys) and np.abs(c.times - c.times[0] - found).max() <= slack for c in channels)
-    return found if is_same else None
+    several = [c.times for c in channels if len(c.times) > 1]
+    is_same = all(len(own) == len(keys) and np.abs(own - own[0] - found).max() <= slack for own in several)
+    return (float(keys[0]), found) if is_same else None
 
 
 def _channel(

@@ -278,7 +278,8 @@ def write_new(motion: Motion, path: Path, *, unit: float, up: str) -> None:
         UsdGeom.SetStageUpAxis(stage, up.upper())
         UsdGeom.SetStageMetersPerUnit(stage, unit)
         rate = motion.fps if motion.frame_count > 1 else 24.0
-        rate = float(round(rate)) if abs(rate - round(rate)) < 1e-6 * rate else rate
+        whole = max(1.0, float(round(rate)))  # if no frame moves by it
+        rate = whole if abs(rate - whole) * max(motion.duration, 0.1) < 5e-7 * whole else rate
         stage.SetTimeCodesPerSecond(rate)
         stage.SetFramesPerSecond(rate)
         codes = _snapped((motion.times - motion.times[0]) * rate, [])
