@@ -221,6 +221,12 @@ class POISE_OT_mend(NewActionOperator, bpy.types.Operator):
     suffix = "mended"
 
     only: StringProperty(description="One finding; all if empty")
+    cure: StringProperty(options={"SKIP_SAVE"})
+
+    @classmethod
+    def description(cls, context, properties):
+        """The whole cure: the button may be too narrow for it."""
+        return properties.cure or "Do what a check asks for, as a new action"
 
     def begin(self, context):
         self.rig = read(context)

@@ -9,6 +9,9 @@ import bpy
 from . import operators
 from . import scene as around
 
+STRETCHES = 3
+"""Stretches of one finding that have a button."""
+
 
 class PoisePanel:
     bl_space_type = "VIEW_3D"
@@ -29,7 +32,7 @@ class POISE_PT_main(PoisePanel, bpy.types.Panel):
         job = operators.Running.job
         if job is not None:
             row = layout.row(align=True)
-            row.progress(factor=job.progress, text=f"{operators.Running.title}: {job.doing}")
+            row.progress(factor=job.progress, text=job.doing or operators.Running.title)
             row.operator("poise.cancel", text="", icon="X")
         column = layout.column(align=True)
         column.operator("poise.simulate", icon="PHYSICS")
@@ -112,16 +115,21 @@ class POISE_PT_findings(PoisePanel, bpy.types.Panel):
         layout, found = self.layout, context.scene.poise.findings
         if not found:
             layout.label(text="Nothing was found.", icon="CHECKMARK")
+        width = max(24, int(context.region.width / (7.0 * context.preferences.system.ui_scale)) - 4)
         for one in found:
             box = layout.box()
-            row = box.row()
+            row = box.row(align=True)
             row.label(text=one.name, icon="ERROR" if one.fails else "INFO")
-            row.operator("poise.go_to", text=f"{one.first}–{one.last}").frame = one.first
-            for line in textwrap.wrap(one.sentence, 44):
-                box.label(text=line)
+            for stretch in one.stretches[:STRETCHES]:
+                row.operator("poise.go_to", text=f"{stretch.first}–{stretch.last}").frame = stretch.first
+            column = box.column(align=True)
+            column.scale_y = 0.7
+            for line in textwrap.wrap(one.sentence, width):
+                column.label(text=line)
             for cure in one.cures:
                 if one.is_mendable:
-                    box.operator("poise.mend", text=cure.text, icon="MODIFIER").only = one.name
+                    button = box.operator("poise.mend", text=cure.text, icon="MODIFIER")
+                    button.only, button.cure = one.name, cure.text
                 else:
                     box.label(text=cure.text)
 

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What surrounds the figure: settings of the scene, pushes as empties, ground and bodies as mesh objects."""
 
+import re
+
 import bpy
 import numpy as np
 from bpy.props import (
@@ -19,6 +21,7 @@ from .server import PoiseError, packed, unpacked
 
 MARK = "Poise: "
 """Begins the names of the timeline markers of findings."""
+MOST_FINDINGS, MOST_MARKERS = 60, 200
 
 
 def _is_armature(_self, thing):
@@ -29,13 +32,19 @@ class PoiseCure(bpy.types.PropertyGroup):
     text: StringProperty()
 
 
+class PoiseStretch(bpy.types.PropertyGroup):
+    """Frames of the scene."""
+
+    first: IntProperty()
+    last: IntProperty()
+
+
 class PoiseFinding(bpy.types.PropertyGroup):
     """One thing that a check found."""
 
     sentence: StringProperty()
     fails: BoolProperty()
-    first: IntProperty()
-    last: IntProperty()
+    stretches: CollectionProperty(type=PoiseStretch)
     is_mendable: BoolProperty()
     cures: CollectionProperty(type=PoiseCure)
 
@@ -192,25 +201,40 @@ def forget_findings(scene):
     scene.poise.is_checked = False
 
 
+FRAMES = re.compile(
+    r"(?<=[Ff]rame )\d+(?: to \d+)?"
+    r"|(?<=[Ff]rames )[\d–]+(?:(?:, | and )\d+(?:–\d+)?(?= and|[,;:.)]|$))*"
+    r"|(?<=keys )\d+–\d+"
+)
+"""Frame numbers in sentences of a check, which counts from 0."""
+
+
+def in_scene(text, first):
+    """A sentence of a check with the frame numbers of the scene."""
+    return FRAMES.sub(lambda found: re.sub(r"\d+", lambda n: str(int(n[0]) + first), found[0]), text)
+
+
 def show_findings(scene, made, found):
     """Findings as markers in the timeline, and in the panel."""
     forget_findings(scene)
     scene.poise.is_checked = True
-    for one in found:
-        for first, last in one["frames"] or [[0, 0]]:
-            new = scene.poise.findings.add()
-            new.name, new.sentence, new.fails = one["name"], one["sentence"], one["fails"]
-            new.first, new.last = made.frames[0] + first, made.frames[0] + last
-            new.is_mendable = bool(one["tools"])
-            for text in one["cures"]:
-                new.cures.add().text = text
-            if not any(m.name == MARK + one["name"] and m.frame == new.first for m in scene.timeline_markers):
-                scene.timeline_markers.new(MARK + one["name"], frame=new.first)
-            if len(scene.poise.findings) >= 200:
-                return
+    begin, marked = made.frames[0], set()
+    for one in found[:MOST_FINDINGS]:
+        new = scene.poise.findings.add()
+        new.name, new.fails, new.is_mendable = one["name"], one["fails"], bool(one["tools"])
+        new.sentence = in_scene(one["sentence"], begin)
+        for text in one["cures"]:
+            new.cures.add().text = in_scene(text.split(" (poise ")[0], begin)
+        for first, last in one["frames"] or [[0, len(made.frames) - 1]]:
+            stretch = new.stretches.add()
+            stretch.first, stretch.last = begin + first, begin + last
+            marker = (MARK + one["name"], stretch.first)
+            if marker not in marked and len(marked) < MOST_MARKERS:
+                marked.add(marker)
+                scene.timeline_markers.new(marker[0], frame=marker[1])
 
 
-CLASSES = (PoiseCure, PoiseFinding, PoiseScene, PoiseObject)
+CLASSES = (PoiseCure, PoiseStretch, PoiseFinding, PoiseScene, PoiseObject)
 
 
 def register():

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.check.clip import findings_of
 from poise.core.motion import Motion
 from poise.io import fbx
 from poise.serve.messages import read_forces, read_motion
@@ -82,6 +83,11 @@ def test_a_push_gives_a_new_action_with_what_poise_computes(done: tuple[Path, di
     folder, said = done
     motion, pushes, before, after = sent(folder, "pushed")
     assert [p.body for p in pushes] == [said["bone"]]
+    (push,) = pushes
+    np.testing.assert_allclose(
+        push.force_at(np.zeros(3), np.zeros(3), 0.0, 1.0), [-250.0 * np.sin(0.3), 250.0 * np.cos(0.3), 0.0], atol=0.01
+    )
+    assert (push.start, push.duration) == pytest.approx((14 / 60, 0.2), abs=1e-6)
     assert farthest(motion.world[0], before) < CLOSE * height(motion)
     own = poise.simulate(motion, pushes=pushes).motion
     assert farthest(own.world[0], after) < CLOSE * height(motion)
@@ -120,10 +126,24 @@ def test_scaled_turned_and_odd_armatures_come_back(done: tuple[Path, dict[str, A
 
 def test_findings_are_markers_and_their_cure_mends(done: tuple[Path, dict[str, Any]]) -> None:
     folder, said = done
-    assert {f[0] for f in said["findings"]} == {"skate"}
-    assert all(f[3] and f[4] and f[5] for f in said["findings"])
-    assert {tuple(m) for m in said["markers"]} == {("Poise: skate", f[1]) for f in said["findings"]}
     motion, _, _, after = sent(folder, "mended")
+    own = [f for f in findings_of(motion) if f.fails]
+    assert [f["name"] for f in said["findings"]] == ["skate"] * len(own)
+    assert all(f["fails"] and f["mendable"] and f["cures"] for f in said["findings"])
+    frames = [[[a + 1, b + 1] for a, b in f.frames] for f in own]
+    assert [f["frames"] for f in said["findings"]] == frames
+    assert {tuple(m) for m in said["markers"]} == {("Poise: skate", a) for spans in frames for a, _ in spans}
+    assert all(
+        f"frames {spans[0][0]}–" in f["sentence"] or len(spans) > 1 for f, spans in zip(said["findings"], frames)
+    )
+    assert said["sentences"] == [
+        "slides 14 cm while it stands, frames 13–15, 17 and 2 more stretches",
+        "leaves its parabola by 3 cm at frame 22, 0.30 m/s on the whole",
+        "raise it 2 cm at frame 18, less and less toward frames 13 and 24",
+        "pin the foot from frame 11 to 35: it moves 3 cm",
+        "delete the keys 13–19 of all joints and interpolate",
+        "Frame 10 is a rest pose; 12 frames (0.20 s) are few",
+    ]
     own = poise.edit.mend(motion, only=["skate"]).motion
     assert farthest(own.world[0], after) < CLOSE * height(motion)
     assert said["mended"] == "walk mended"
