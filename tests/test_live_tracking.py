@@ -27,6 +27,7 @@ from poise.tracking.protocols import LivePose, LiveSink, LiveSource
 from poise.tracking.retarget import Role
 from poise.tracking.run import RATE, recorded_actor
 from poise.tracking.tracker import JOINING
+from tests import clips
 from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -133,6 +134,21 @@ def test_planned_pushes_act_after_new_roles_and_those_that_are_over_are_forgotte
     for _ in range(20):
         follower.push(poise.Push("chest", (0.0, 1.0, 0.0), 0.0, 0.1))  # long over
     assert len(follower._forces) == 1
+
+
+@clips.needs_motions
+def test_what_a_page_keeps_has_the_skin_of_its_character() -> None:
+    actor = recorded_actor(poise.load(poise.sample_path("walk")).cut(0.0, 0.5))
+    man = poise.load(clips.MOTIONS / "gltf" / "cesium_man.gltf")
+    follower = Tracking(poise.Character.fit(man), recorded=actor)
+    source = LiveTracking(follower, partial(play, actor, follower), drawn=man)
+    source.begin()
+    kept = source.play(lambda: True).motion
+    assert kept.frame_count > 10
+    assert kept.source is not None
+    assert man.source is not None
+    assert kept.source.path == man.source.path  # names the files
+    assert len(kept.source.document.meshes) == len(man.source.document.meshes) > 0
 
 
 def test_a_paused_page_goes_on_listening_to_the_actor() -> None:

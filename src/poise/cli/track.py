@@ -172,7 +172,8 @@ def track(
         kept = output is not None or record is not None or live
 
         def show(run: Callable[..., LiveResult], listen: Callable[[float], None]) -> LiveResult:
-            return _in_page(follower, run, character, port=port, headless=headless, listen=listen)
+            title = f"A live actor drives {Path(character).name}"
+            return _in_page(follower, run, character, title, port=port, headless=headless, listen=listen)
 
         heard = follow(
             live_from,
@@ -212,7 +213,8 @@ def track(
         )
         is_saved = any(path is not None for path in (output, report, record))
         run = partial(play, recorded, follower)
-        result = _in_page(follower, run, character, port=port, headless=headless, is_saved=is_saved)
+        title = f"{actor.name} drives {Path(character).name}"
+        result = _in_page(follower, run, character, title, port=port, headless=headless, is_saved=is_saved)
         keep_live(result, output, report, record, json=json)
         if not result.report.get("run", {}).get("complete", True):
             raise typer.Exit(FAILED)
@@ -254,7 +256,7 @@ def track(
 
 
 def _in_page(
-    follower: Tracking, run: Callable[..., LiveResult], character: str, *,
+    follower: Tracking, run: Callable[..., LiveResult], character: str, title: str, *,
     port: int, headless: bool, listen: Callable[[float], None] | None = None, is_saved: bool = False,
 ) -> LiveResult:  # fmt: skip
     """Play a run in a page. A recorded actor begins again at its end, a live one, with `listen`, does not."""
@@ -262,7 +264,7 @@ def _in_page(
     from poise.cli.synthesize import drawn_of
     from poise.show.live_tracking import LiveTracking
 
-    source = LiveTracking(follower, run, drawn=drawn_of(character), title="poise track")
+    source = LiveTracking(follower, run, drawn=drawn_of(character), title=title)
     return play_live(
         source, port=port, headless=headless, is_saved=is_saved, keeps_time=listen is not None,
         is_over=lambda: listen is not None and source.is_over, listen=listen or time.sleep,

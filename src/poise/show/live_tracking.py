@@ -56,6 +56,7 @@ class LiveTracking:
         title: str = "live",
     ) -> None:
         self._follower, self._run, self._title, self.is_over = follower, run, title, False
+        self._drawn = drawn
         character = follower.character
         skins = skins_of(drawn) if drawn is not None and drawn.skeleton.names == character.skeleton.names else ()
         self._skins = skins if sum(len(skin.vertices) for skin in skins) <= MOST_VERTICES else ()
@@ -115,6 +116,7 @@ class LiveTracking:
 
         result = self._run(is_over=ends)
         self.is_over = not asked
+        result.drawn = self._drawn
         return result
 
     def scene(self) -> Scene:

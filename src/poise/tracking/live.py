@@ -26,7 +26,7 @@ from poise.tracking.followers import Follower, Tracking
 from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
-from poise.tracking.run import RATE, RecordedActor
+from poise.tracking.run import RATE, RecordedActor, dressed
 
 CALIBRATE = 0.25
 """An actor is measured from the poses of so long [s]."""
@@ -45,12 +45,14 @@ class LiveResult:
         q: Coordinates of every step that was kept, shape (S, nq).
         times: Of these steps since the first [s], shape (S,).
         report: `poise.live/1`.
+        drawn: A motion read from the character's own file; what is saved keeps its skin, see `dressed`.
     """
 
     character: Character | None
     q: Array
     times: Array
     report: dict[str, Any] = field(repr=False)
+    drawn: Motion | None = field(default=None, repr=False)
 
     @property
     def is_complete(self) -> bool:
@@ -66,7 +68,7 @@ class LiveResult:
         """
         if self.character is None or not len(self.q):
             raise InvalidValue("No data arrived; there is no motion to write.")
-        return q_to_motion(self.character, self.q, self.times)
+        return dressed(q_to_motion(self.character, self.q, self.times), self.drawn)
 
     def save_report(self, path: str | PathLike[str]) -> None:
         """Write the report as JSON, whole or not at all."""

@@ -143,7 +143,7 @@ export class Controls {
       row.append(box, label);
     } else if (control.kind === "choice") {
       const list = element("select");
-      for (const choice of control.choices ?? []) list.append(new Option(choice, choice));
+      for (const choice of control.choices ?? []) list.append(new Option(choice.replaceAll("_", " "), choice));
       list.value = String(control.value ?? "");
       list.addEventListener("change", () => this.send(name, list.value));
       this.shown.set(name, (value) => (list.value = String(value)));
