@@ -70,6 +70,7 @@ def test_where_the_core_is_required_and_cannot_be_built_the_build_fails(source: 
     assert not names
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="there is no C compiler here")
 def test_with_a_compiler_the_wheel_holds_the_core_and_is_for_any_python(source: Path) -> None:
     code, said, names = wheel(source, POISE_PLAYER="skip", POISE_NATIVE="require")

@@ -158,6 +158,7 @@ def test_twins_run_where_nothing_can_be_built_and_it_is_said_once(tmp_path: Path
     assert done.stderr.count("without its compiled core") == (0 if setting else 1), done.stderr
 
 
+@pytest.mark.long
 @needs_core
 def test_it_is_built_for_a_read_only_installation_too(tmp_path: Path) -> None:
     nowhere = tmp_path / "file"

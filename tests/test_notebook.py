@@ -18,6 +18,7 @@ poise.view(poise.load(poise.sample_path("walk")).frames(np.arange(60)))
 """
 
 
+@pytest.mark.long
 @needs_browser
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_cell_shows_a_clip(tmp_path: Path) -> None:

@@ -114,7 +114,9 @@ def test_axis_unit_rate_and_floor_are_read_as_a_person_does() -> None:
 
 @pytest.mark.skipif(not any(root.is_dir() for root in SETS), reason="needs real clips; set POISE_MOTIONS")
 @pytest.mark.filterwarnings("ignore")
-def test_limbs_feet_and_pelvis_are_read_as_a_person_does() -> None:
-    count, wrong = read_all(most=3)
+@pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])
+def test_limbs_feet_and_pelvis_are_read_as_a_person_does(most: int) -> None:
+    """Most clips of one file hold the same skeleton, so one of each is read here, and three with the long tests."""
+    count, wrong = read_all(most=most)
     print(f"{count - len(wrong)} of {count} clips are read as a person does", *wrong, sep="\n")
     assert len(wrong) <= (1.0 - ENOUGH) * count, wrong

@@ -14,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -111,9 +112,15 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
 
     def call() -> Any:
-        return typer.main.get_command(app).main(list(words), prog_name="poise", standalone_mode=False)
+        return _command().main(list(words), prog_name="poise", standalone_mode=False)
 
     return answered(call, debug=debug)
+
+
+@cache
+def _command() -> Any:
+    """The tree of all commands, made once: reading the signatures of all functions takes 50 ms."""
+    return typer.main.get_command(app)
 
 
 def answered(call: Callable[[], Any], *, debug: bool = False) -> int:
