@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 from PIL import Image
 
 import poise
@@ -470,7 +471,11 @@ def test_ctrl_c_while_drawing_says_what_is_written(tmp_path: Path) -> None:
     assert not film.exists()
 
 
-def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("poise.cli.app._command", lambda: typer.main.get_command(app))  # the tree with this command
+
     @app.command(name="stop", hidden=True)
     def stop() -> None:
         signal.raise_signal(signal.SIGINT)
