@@ -474,7 +474,7 @@ def test_ctrl_c_while_drawing_says_what_is_written(tmp_path: Path) -> None:
 def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("poise.cli.app._command", lambda: typer.main.get_command(app))  # the tree with this command
+    monkeypatch.setattr(sys.modules["poise.cli.app"], "_command", lambda: typer.main.get_command(app))
 
     @app.command(name="stop", hidden=True)
     def stop() -> None:
