@@ -76,6 +76,11 @@ def creatures(names: Sequence[str]) -> dict[str, Character]:
     return found
 
 
+def read(path: Path, fps: float | None, part: tuple[float, float] | None) -> Motion:
+    """A clip by its file, true rate, and part [s]."""
+    return load(path, fps=fps) if part is None else load(path, fps=fps).cut(*part)
+
+
 def noisy(actor: Character, motion: Motion, seed: int) -> Motion:
     """The motion as a capture system that trembles would give it."""
     random, q = np.random.default_rng(seed), motion_to_q(actor, motion)
@@ -113,17 +118,22 @@ def main() -> None:
     parser.add_argument("--who", default="raptor,alien,cat,cartoon")
     parser.add_argument("--seeds", default="clean,0,1,2")
     parser.add_argument("--root", default="strict")
+    parser.add_argument("--ik", action="store_true", help="beside plain inverse kinematics of the same targets (mink)")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
+    chosen = {name: clip for name, clip in (WALKS if wanted.walks else CLIPS).items() if wanted.clips in name}
+    if wanted.ik:
+        from benchmarks.ik import compare
+
+        compare(creatures(wanted.who.split(",")), {name: read(*clip) for name, clip in chosen.items()}, wanted.root)
+        return
     print(
         "who | clip | seed | complete | held of steps | root N | slip cm/s | into ground mm | swing cm | step ms | tips"
     )
     done: dict[str, list[bool]] = {}
     for who, character in creatures(wanted.who.split(",")).items():
-        for name, (path, fps, part) in (WALKS if wanted.walks else CLIPS).items():
-            if wanted.clips not in name:
-                continue
-            motion = load(path, fps=fps) if part is None else load(path, fps=fps).cut(*part)
+        for name, clip in chosen.items():
+            motion = read(*clip)
             actor = fit(motion)
             for seed in wanted.seeds.split(","):
                 given = motion if seed == "clean" else noisy(actor, motion, int(seed))
