@@ -48,6 +48,11 @@ STEP_TIME, STEP_HEIGHT = 0.25, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
 BEYOND = 1.25
 """A recovery step goes so much further than to where the error will be, to slow the body down [1]."""
+QUIET, TOGETHER = 0.4, 0.06
+"""A character whose feet stand further apart than the actor's, in legs, and that has been still for so long, for a leg
+of 0.82 m [s], makes a calm step back."""
+SHIFTED, CALM_TIME, CALM_HEIGHT = 0.7, 0.5, 0.06
+"""Its weight takes so long to go over the other foot [s], its step so long [s]; it lifts the foot so high, in legs."""
 BESIDE = 0.12
 """A recovery step lands so far beside other feet at the least, in legs."""
 
@@ -246,6 +251,8 @@ def recovery_steps(
     drivers = active or {foot.driver for foot in feet}
     duration, peak = STEP_TIME * tempo, STEP_HEIGHT * leg
     best, found = math.inf, [None if s is None else s.later(dt, s.shift) for s in steps]
+    if active and size < OFF_BALANCE and all(s is None or s.is_calm for s in steps):
+        return found
     for driver in sorted(drivers):
         remain = [foot for foot in feet if foot.driver != driver and foot.stands]
         if not remain:
@@ -253,9 +260,13 @@ def recovery_steps(
         left = next((f.recovery.left for f in feet if f.driver == driver and f.recovery is not None), duration)
         under = np.concatenate([targets[foot.row] + foot.shift + foot.arms() for foot in remain])
         delta = nearest_inside(under, capture) - (wanted.place + shift - wanted.acceleration / wanted.rate**2)
-        landing = BEYOND * (delta + (error - delta) * math.exp(own.rate * left))
+        grown = delta + (error - delta) * math.exp(own.rate * left)
+        end = wanted.place + wanted.velocity / own.rate + shift + grown
+        stance = under.sum(axis=0) / len(under)
+        own_feet = [foot for foot in feet if foot.driver == driver]
+        now = np.concatenate([targets[foot.row] + foot.arms() for foot in own_feet])
         there = own.place - wanted.place  # a foot lands within reach of where the body is
-        ahead = shift + landing - there
+        ahead = stance + BEYOND * (end - stance) - now.sum(axis=0) / len(now) - there
         ahead *= min(1.0, step_reach * leg / max(math.hypot(ahead[0], ahead[1]), 1e-9))
         after, soles = list(steps), [under]
         for k, foot in enumerate(feet):
@@ -269,12 +280,55 @@ def recovery_steps(
                 off = off + max(0.0, BESIDE * leg - float(apart)) * across
             soles.append(targets[foot.row] + off + foot.arms())
             begun = foot.recovery or RecoveryStep(duration, duration, peak, off)
-            after[k] = begun.later(dt, off)
-        end = wanted.place + wanted.velocity / own.rate + shift + landing
-        left_out = outside(np.concatenate(soles), end) + math.hypot(landing[0], landing[1])
+            after[k] = begun._replace(is_calm=False).later(dt, off)
+        left_out = outside(np.concatenate(soles), end) + math.hypot(ahead[0], ahead[1])
         if left_out < best:
             best, found = left_out, after
     return found
+
+
+class Return(NamedTuple):
+    """A calm step back: the weight goes over the feet that stay, then the others come beside them.
+
+    Attributes:
+        driver: The actor's limb whose feet step.
+        since: For so long the weight has been shifting [s].
+        has_lifted: Whether the feet have left the ground.
+    """
+
+    driver: str
+    since: float = 0.0
+    has_lifted: bool = False
+
+
+def calm_return(
+    before: Return | None, quiet: float, error: float, feet: Sequence[Foot], leg: float, dt: float
+) -> Return | None:
+    """Whether the character brings its feet together again, and how far it is with that.
+
+    Args:
+        before: What it did a step ago.
+        quiet: For so long it has stood still [s].
+        error: Of the capture point, in legs.
+        feet: All, in order.
+        leg: Length of a leg [m].
+        dt: Of a step [s].
+    """
+    is_stepping = any(foot.recovery is not None for foot in feet)
+    if before is not None:
+        if error > OFF_BALANCE or any(foot.recovery is not None and not foot.recovery.is_calm for foot in feet):
+            return None
+        if before.has_lifted and not is_stepping and all(foot.has_landed for foot in feet):
+            return None
+        return before._replace(since=before.since + dt)
+    drivers = sorted({foot.driver for foot in feet})
+    if is_stepping or quiet < QUIET or len(drivers) < 2:
+        return None
+    off = {name: np.mean([foot.shift for foot in feet if foot.driver == name], axis=0) for name in drivers}
+    far = max(drivers, key=lambda name: math.hypot(*off[name]))
+    near = min(drivers, key=lambda name: math.hypot(*off[name]))
+    apart = off[far] - off[near]
+    return Return(far) if math.hypot(*apart) > TOGETHER * leg else None
 
 
 class Balance(NamedTuple):

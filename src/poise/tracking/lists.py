@@ -42,6 +42,9 @@ CARRYING = 1.6
 ON_GROUND = 0.03
 """Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
 
+import os
+UPRIGHT=float(os.environ.get("UPR","1")); COM_ALARM=float(os.environ.get("COMA","1")); MOM_RATE=float(os.environ.get("MR","0")); MOM_ALARM=float(os.environ.get("MA","1")); STIFF_ALARM=float(os.environ.get("SA","1"))
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -295,7 +298,9 @@ class Lists:
         self._under, self._over = np.full(points, -np.inf), np.arange(points)
         self._limit_rows, self._limit_lower = np.zeros((self._limits.most, nv)), np.full(self._limits.most, -np.inf)
         self._dof_pull, self._dof_now = np.zeros(nv), np.zeros(nv)
-        self._com_pull, self._spin_fade, self._wrench = np.zeros(2), np.zeros(3), np.zeros(6)
+        self._com_pull, self._com_weight, self._wrench = np.zeros(2), np.zeros(2), np.zeros(6)
+        self._spin_fade, self._spin_weight = np.zeros(3), np.zeros(3)
+        self._is_trunk = np.array([kind == "trunk" for kind in self.kinds])
         self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
         self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))
         self._spring_pull, self._spring_weight, self._damping = np.zeros(nv), np.zeros(nv), np.zeros(nv)
@@ -305,7 +310,7 @@ class Lists:
         s = self.settings
         objectives = [
             Objective(y.JointAcceleration(), self._dof_pull, self._dof_now, "pelvis and pose"),
-            Objective(y.ComAcceleration("xy"), self._com_pull, s.com, "center of mass"),
+            Objective(y.ComAcceleration("xy"), self._com_pull, self._com_weight, "center of mass"),
             Objective(
                 y.PointAcceleration(self._points, self._point_axes),
                 self._place_pull.reshape(-1),
@@ -317,8 +322,8 @@ class Lists:
             ),
         ]
         if s.momentum:
-            scale = s.momentum / self.inertia**2
-            objectives.append(Objective(y.AngularMomentumRate(), self._spin_fade, scale, "angular momentum"))
+            weight = self._spin_weight
+            objectives.append(Objective(y.AngularMomentumRate(), self._spin_fade, weight, "angular momentum"))
         strength, first = [], 6
         for name, (begin, end) in sorted(self.free.items(), key=lambda item: item[1]):
             torque = y.JointTorque((begin, end), self._damping[begin:end])
@@ -357,6 +362,7 @@ class Lists:
         ground: Ground,
         held: Index,
         softness: float,
+        alarm: float = 0.0,
     ) -> Terms:
         """The list of a step that follows the actor. It is the same in every step, with other numbers.
 
@@ -370,12 +376,14 @@ class Lists:
             softness: 0 for nobody at the root, 1 for the soft root; above, it is held by that much more.
         """
         s, state = self.settings, step.state
-        self._joints(state, q, v, targets, softness)
-        self._com_pull[:] = pull
+        self._joints(state, q, v, targets, softness, alarm)
+        self._com_pull[:], self._com_weight[:] = pull, s.com * COM_ALARM**alarm
         self._places(state, targets, ground, held, step.dt)
         self._turns(state, targets)
-        if s.momentum_rate:
-            self._spin_fade[:] = -s.momentum_rate * state.data.angular_momentum(1)
+        rate = s.momentum_rate + MOM_RATE * alarm
+        self._spin_weight[:] = s.momentum * MOM_ALARM**alarm / self.inertia**2
+        if s.momentum:
+            self._spin_fade[:] = -rate * state.data.angular_momentum(1)
         if self.free:
             self._springs(step, q, v)
         self._bounds(step, q, v, ground)
@@ -384,7 +392,7 @@ class Lists:
             self._wrench[3:] = s.root / (softness * self.inertia**2)
         return self._terms[softness > 0.0]
 
-    def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float) -> None:
+    def _joints(self, state: State, q: Array, v: Array, targets: Targets, softness: float, alarm: float) -> None:
         """Pelvis and pose, which are accelerations of single dofs."""
         s, pull, weight = self.settings, self._dof_pull, self._dof_now
         pull[:] = s.pose_stiffness * self.model.difference(q, self.pose, 1.0)
@@ -394,10 +402,13 @@ class Lists:
         pull[:3] += 2.0 * np.sqrt(k) * (targets.velocity[0] - v[:3])
         back = rotations.conjugate(q[3:7])
         off = rotations.to_rotation_vector(rotations.multiply(back, targets.turn[0]))
-        stiffness = s.responsiveness * s.pelvis_turn_stiffness
+        stiffness = s.responsiveness * s.pelvis_turn_stiffness * STIFF_ALARM**alarm
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
         weight[:] = self.dof_weight
+        if alarm > 0.0:
+            weight[3:6] *= UPRIGHT**alarm
+            weight[6:][self._is_trunk[6:]] *= UPRIGHT**alarm
         if targets.knees is not None:
             dofs, turn, rate = targets.knees
             pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])

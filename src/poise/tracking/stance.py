@@ -50,12 +50,14 @@ class RecoveryStep(NamedTuple):
         total, left: How long it takes, and how long it still does [s].
         peak: How high it goes [m].
         shift: How far off its target it lands [m], shape (2,).
+        is_calm: Whether it brings the foot back to the other, rather than catch the body.
     """
 
     total: float
     left: float
     peak: float
     shift: Array
+    is_calm: bool = False
 
     @property
     def height(self) -> float:

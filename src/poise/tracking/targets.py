@@ -12,23 +12,32 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array, Index
-from poise.core.units import GRAVITY
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.physics.mujoco_backend import Model
 from poise.terrain import Terrain
 from poise.tracking.actor import ActorMotion
 from poise.tracking.balance import (
+    CALM_HEIGHT,
+    CALM_TIME,
+    OFF_BALANCE,
+    SHIFTED,
+    WAITING,
     WEIGHTLESS,
+    Return,
     Sway,
     balance,
+    calm_return,
+    capture_error,
     must_carry,
     off_soles,
+    outside,
     recovery_steps,
     restlessness,
 )
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
 from poise.tracking.retarget import Retargeter
-from poise.tracking.stance import HIGH, Foot, Goal, Sinking, pelvis_drop
+from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, eased, pelvis_drop
 
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
@@ -40,6 +49,7 @@ RISING = 0.2
 """Targets rise with the ground under the feet within so long [s]."""
 LOWEST = 0.3
 """The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
+ALARM_LOW, ALARMED, CALMING = 0.05, 0.02, 0.4
 
 
 class TargetGenerator:
@@ -72,8 +82,10 @@ class TargetGenerator:
         self.motion, self.retargeter, self.feet = motion, retargeter, feet
         self.bends, self.dt, self.floor, self.terrain = bends, dt, floor, terrain
         self._bent: dict[str, Array] = {}
-        self.shift, self.catch = np.zeros(2), np.zeros(2)
-        self._lean, self._force = np.zeros(2), np.zeros(2)
+        self.shift, self.catch, self.alarm = np.zeros(2), np.zeros(2), 0.0
+        self._lean, self._force, self._over = np.zeros(2), np.zeros(2), np.zeros(2)
+        self._return: Return | None = None
+        self._quiet = 0.0
         self._styled = np.zeros((2 + len(retargeter.roles), 6))
         self._rise, self._sinking = 0.0, Sinking()
 
@@ -158,7 +170,7 @@ class TargetGenerator:
         height = self.retargeter.ratio * float(theirs.com[2] - theirs.floor)
         # the acceleration of one that rests is noise
         acceleration = restlessness(rows.v[1, :2]) * rows.a[1, :2]
-        wanted = Sway(rows.x[1, :2] - self._lean, rows.v[1, :2], acceleration, height)
+        wanted = Sway(rows.x[1, :2] - self._lean + self._over, rows.v[1, :2], acceleration, height)
         feet = tuple(self.feet.values())
         steps = recovery_steps(
             feet,
@@ -174,6 +186,9 @@ class TargetGenerator:
         )
         for foot, step in zip(feet, steps, strict=True):
             foot.recovery = step
+        self._return_calmly(own, wanted, feet)
+        self.alarm = self._alarm(own, wanted, feet, settings)
+        reach = settings.reach * (1.0 - self.alarm)
         found = balance(
             own,
             wanted,
@@ -185,13 +200,52 @@ class TargetGenerator:
             leg=ours.leg,
             dt=self.dt,
             gain=settings.com_gain,
-            reach=settings.reach,
+            reach=reach,
             step_reach=settings.step_reach,
         )
         self.shift, self.catch = found.placed.shift, found.catch
         for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
             foot.shift, foot.drift = shift, drift
         return found.pull
+
+    def _return_calmly(self, own: Sway, wanted: Sway, feet: tuple[Foot, ...]) -> None:
+        """Bring feet together that a recovery step has left apart, once all is still."""
+        rows, leg = self.motion.rows, self.retargeter.ours.leg
+        tempo = math.sqrt(leg / HUMAN_LEG)
+        off = capture_error(own, wanted._replace(place=wanted.place + self.shift))
+        error = math.hypot(off[0], off[1]) / leg
+        rests = all(foot.stands and foot.has_landed and foot.rested > WAITING * tempo for foot in feet)
+        still = rests and error < 0.05 and math.hypot(*own.velocity) < 0.1 * math.sqrt(leg)
+        self._quiet = self._quiet + self.dt if still else 0.0
+        now = calm_return(self._return, self._quiet / tempo, error, feet, leg, self.dt)
+        goal = np.zeros(2)
+        if now is not None:
+            stay = [foot for foot in feet if foot.driver != now.driver]
+            soles = np.concatenate([rows.x[foot.row, :2] + foot.shift + foot.arms() for foot in stay])
+            goal = soles.sum(axis=0) / len(soles) - (wanted.place - self._over) - self.shift
+            goal *= eased(min(1.0, now.since / (SHIFTED * tempo)))
+            carries = outside(soles, own.place + own.velocity / own.rate) < 0.01 * leg
+            if not now.has_lifted and now.since > SHIFTED * tempo and carries:
+                where = np.mean([foot.shift for foot in stay], axis=0)
+                for foot in feet:
+                    if foot.driver == now.driver:
+                        total = CALM_TIME * tempo
+                        foot.recovery = RecoveryStep(total, total, CALM_HEIGHT * leg, where, is_calm=True)
+                now = now._replace(has_lifted=True)
+            elif not now.has_lifted and now.since > 3.0 * SHIFTED * tempo:
+                now = None
+        self._return = now
+        self._over = self._over + (1.0 - math.exp(-self.dt / (0.1 * tempo))) * (goal - self._over)
+
+    def _alarm(self, own: Sway, wanted: Sway, feet: tuple[Foot, ...], settings: Settings) -> float:
+        rests = min(foot.rested for foot in feet) > 0.0
+        error = capture_error(own, wanted._replace(place=wanted.place + self.shift))
+        size = math.hypot(error[0], error[1]) / self.retargeter.ours.leg
+        goal = min(1.0, max(0.0, (size - ALARM_LOW) / (OFF_BALANCE - ALARM_LOW))) if rests else 0.0
+        if any(foot.recovery is not None for foot in feet):
+            goal = 1.0
+        over = ALARMED if goal > self.alarm else CALMING
+        return self.alarm + (1.0 - math.exp(-self.dt / over)) * (goal - self.alarm)
 
     def bend_knees(self, model: Model, q: Array, pelvis: Array, targets: Targets) -> Knees | None:
         """How the knees of legs that swing should be bent, for their ends to be where they should.
@@ -218,6 +272,7 @@ class TargetGenerator:
         """Let all targets follow from a place (2,), standing on no foot."""
         self.shift = where - self.motion.rows.x[0, :2]
         self.catch, self._lean, self._sinking = np.zeros(2), np.zeros(2), Sinking()
+        self._over, self._return, self._quiet, self.alarm = np.zeros(2), None, 0.0, 0.0
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
             foot.recovery, foot.rested = None, 0.0
