@@ -9,7 +9,7 @@ import poise
 from poise.body.character import figure
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
-from poise.tracking.balance import Sway, must_carry, recovery_steps
+from poise.tracking.balance import Return, Sway, alarm_of, calm_return, must_carry, recovery_steps
 from poise.tracking.calibration import standing_pose
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal
@@ -102,7 +102,7 @@ def two_feet() -> tuple[Foot, Foot]:
     ("velocity", "steps"), [((0.1, 0.0), None), ((0.0, -1.2), "right"), ((0.0, 1.2), "left"), ((1.2, 0.1), "right")]
 )
 def test_a_recovery_step_goes_where_the_body_falls(velocity: tuple[float, float], steps: str | None) -> None:
-    """The error grows until the step lands to e(T) = δ + (e − δ) exp(ω T), and feet do not cross."""
+    """The capture point of then lies between the feet, four fifths of the way to the new one; feet do not cross."""
     feet, places = two_feet(), np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.15], [0.0, -0.15]])
     wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
     own = wanted._replace(velocity=np.array(velocity))
@@ -117,7 +117,8 @@ def test_a_recovery_step_goes_where_the_body_falls(velocity: tuple[float, float]
         delta = np.array([0.0, np.clip(error[1], other[1], other[1])])  # the one point that remains
         grown = delta + (error - delta) * np.exp(own.rate * step.total)
         assert step.shift[0] == pytest.approx(1.25 * grown[0], abs=1e-9)
-        assert abs(step.shift[1]) >= abs(error[1])
+        landed = places[2 if steps == "left" else 3] + step.shift
+        np.testing.assert_allclose(landed, other + 1.25 * (grown - other), atol=1e-9)
         assert (places[2, 1] + step.shift[1] if steps == "left" else places[2, 1]) > (
             places[3, 1] if steps == "left" else places[3, 1] + step.shift[1]
         )
@@ -139,6 +140,46 @@ def test_a_pushed_character_whose_actor_stands_takes_a_step(walker: poise.Charac
     assert max(tracker.counts.root_force) < 1e-6
     stepped = [float(np.linalg.norm(foot.shift - before[limb])) for limb, foot in tracker.feet.items()]
     assert max(stepped) > 0.1
+
+
+def test_a_step_is_calm(walker: poise.Character) -> None:
+    """The trunk stays upright; after the step the feet come together again, and the character stands still."""
+    child, still = figure("child"), standing_pose(walker)
+    tracker = PerformanceTracker(child, walker, root="strict", recorded=np.repeat(still[None], 660, 0))
+    tracker.push(poise.Push("chest", (0.0, 0.6 * child.mass / 0.2, 0.0), 0.5, 0.2))
+    chest, tilts, apart = child.roles["chest"] + 1, [], []
+    for _ in range(660):
+        tracker.step(still)
+        tilts.append(tracker.state.data.xquat[chest].copy())
+        left, right = (foot.shift for foot in tracker.feet.values())
+        apart.append(float(np.linalg.norm(left - right)))
+    up = poise.core.rotations.rotate(
+        poise.core.rotations.multiply(np.array(tilts), poise.core.rotations.conjugate(tilts[0])),
+        np.array([0.0, 0.0, 1.0]),
+    )
+    assert not tracker.has_fallen
+    assert np.degrees(np.arccos(up[:, 2].min())) < 25.0
+    assert apart[-1] < 0.06 < 0.5 * max(apart)
+    assert np.abs(tracker.v[:3]).max() < 0.05
+
+
+def test_a_calm_step_ends_when_balance_is_lost() -> None:
+    """Weight shifts for a foot that is far off; a lost balance ends that, and nothing begins before all is still."""
+    feet = two_feet()
+    feet[0].shift = np.array([0.3, 0.0])
+    assert calm_return(None, 0.1, 0.0, feet, 0.9, 0.01) is None
+    assert calm_return(None, 0.5, 0.0, feet, 0.9, 0.01) == Return("left")
+    assert calm_return(Return("left"), 0.5, 0.3, feet, 0.9, 0.01) is None
+    feet[0].shift = np.zeros(2)
+    assert calm_return(None, 0.5, 0.0, feet, 0.9, 0.01) is None
+
+
+def test_a_character_whose_actor_walks_is_not_alarmed() -> None:
+    feet = two_feet()
+    assert alarm_of(0.0, 0.3, feet, 0.9, 0.1) > 0.9
+    assert alarm_of(0.0, 0.01, feet, 0.9, 0.1) == 0.0
+    feet[1].rested = 0.1
+    assert alarm_of(0.0, 0.3, feet, 0.9, 0.1) == 0.0
 
 
 def test_a_run_that_begins_with_the_feet_apart_does_not_begin_by_falling(walk: Motion, walker: poise.Character) -> None:

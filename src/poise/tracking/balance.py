@@ -44,15 +44,18 @@ for a recovery step."""
 WAITING = 0.4
 """An actor that walks will step: the character does not before all feet have rested for so long, for a leg of 0.82 m
 [s]."""
-STEP_TIME, STEP_HEIGHT = 0.25, 0.1
+STEP_TIME, STEP_HEIGHT = 0.2, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
 BEYOND = 1.25
-"""A recovery step goes so much further than to where the error will be, to slow the body down [1]."""
+"""A recovery step goes so much further than to where the capture point will be, to slow the body down [1]."""
 QUIET, TOGETHER = 0.4, 0.06
 """A character whose feet stand further apart than the actor's, in legs, and that has been still for so long, for a leg
 of 0.82 m [s], makes a calm step back."""
 SHIFTED, CALM_TIME, CALM_HEIGHT = 0.7, 0.5, 0.06
 """Its weight takes so long to go over the other foot [s], its step so long [s]; it lifts the foot so high, in legs."""
+ALARMING, ALARMED, RELIEVED = 0.05, 0.02, 0.4
+"""A character whose capture point errs by more than this, in legs, minds its trunk more than its way: within so long
+[s], and back within so long [s]."""
 BESIDE = 0.12
 """A recovery step lands so far beside other feet at the least, in legs."""
 
@@ -219,8 +222,9 @@ def recovery_steps(
 
         e(T) = δ + (e − δ) exp(ω T),  δ = p − p*
 
-    and the feet land by so much off their targets. Of the actor's limbs the one steps whose feet, once there, leave
-    the capture point least outside all soles.
+    and the feet land on the line from those that remain through the capture point of then, a quarter beyond it, so
+    that it lies between all feet and no further step is needed. Of the actor's limbs the one steps whose feet, once
+    there, leave the capture point least outside all soles.
 
     Args:
         feet: All, in order.
@@ -244,7 +248,8 @@ def recovery_steps(
     active = {foot.driver for foot in feet if foot.recovery is not None}
     if not active:
         waits = min(foot.rested for foot in feet) < WAITING * tempo
-        if waits or not len(touching) or not all(foot.stands for foot in feet) or size < OFF_BALANCE:
+        stand = all(foot.stands and foot.has_landed for foot in feet)
+        if waits or not stand or not len(touching) or size < OFF_BALANCE:
             return steps
         if outside(touching, capture) < OUTSIDE * leg:
             return steps
@@ -299,6 +304,23 @@ class Return(NamedTuple):
     driver: str
     since: float = 0.0
     has_lifted: bool = False
+
+
+def alarm_of(before: float, error: float, feet: Sequence[Foot], leg: float, dt: float) -> float:
+    """How much the character catches itself, 0 … 1; not while its actor steps.
+
+    Args:
+        before: A step ago.
+        error: Of the capture point, in legs.
+        feet: All.
+        leg: Length of a leg [m].
+        dt: Of a step [s].
+    """
+    rests = min(foot.rested for foot in feet) >= WAITING * math.sqrt(leg / HUMAN_LEG)
+    goal = min(1.0, max(0.0, (error - ALARMING) / (OFF_BALANCE - ALARMING))) if rests else 0.0
+    if any(foot.recovery is not None for foot in feet):
+        goal = 1.0
+    return before + (1.0 - math.exp(-dt / (ALARMED if goal > before else RELIEVED))) * (goal - before)
 
 
 def calm_return(

@@ -39,11 +39,13 @@ from poise.tracking.retarget import Role, end_body
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
 """Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
+UPRIGHT, UPRIGHT_STIFF = 10.0, 4.0
+"""Pelvis and trunk of a character that catches itself weigh so much more, and turn so much more stiffly [1]. Chosen,
+like the others, on pushes of adult and child."""
+CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
+"""Its center of mass weighs so much of the usual, its angular momentum so much more [1]; that fades so fast [1/s]."""
 ON_GROUND = 0.03
 """Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
-
-import os
-UPRIGHT=float(os.environ.get("UPR","1")); COM_ALARM=float(os.environ.get("COMA","1")); MOM_RATE=float(os.environ.get("MR","0")); MOM_ALARM=float(os.environ.get("MA","1")); STIFF_ALARM=float(os.environ.get("SA","1"))
 
 
 @dataclass(frozen=True)
@@ -300,7 +302,7 @@ class Lists:
         self._dof_pull, self._dof_now = np.zeros(nv), np.zeros(nv)
         self._com_pull, self._com_weight, self._wrench = np.zeros(2), np.zeros(2), np.zeros(6)
         self._spin_fade, self._spin_weight = np.zeros(3), np.zeros(3)
-        self._is_trunk = np.array([kind == "trunk" for kind in self.kinds])
+        self._is_trunk = np.array([kind == "trunk" and dof > 2 for dof, kind in enumerate(self.kinds)])
         self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
         self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))
         self._spring_pull, self._spring_weight, self._damping = np.zeros(nv), np.zeros(nv), np.zeros(nv)
@@ -374,14 +376,15 @@ class Lists:
             ground: Under the contact points.
             held: Contact points of standing feet that carry.
             softness: 0 for nobody at the root, 1 for the soft root; above, it is held by that much more.
+            alarm: How much the character catches itself by steps of its own, 0 … 1.
         """
         s, state = self.settings, step.state
         self._joints(state, q, v, targets, softness, alarm)
-        self._com_pull[:], self._com_weight[:] = pull, s.com * COM_ALARM**alarm
+        self._com_pull[:], self._com_weight[:] = pull, s.com * CATCHING_COM**alarm
         self._places(state, targets, ground, held, step.dt)
         self._turns(state, targets)
-        rate = s.momentum_rate + MOM_RATE * alarm
-        self._spin_weight[:] = s.momentum * MOM_ALARM**alarm / self.inertia**2
+        rate = s.momentum_rate + FADING * alarm
+        self._spin_weight[:] = s.momentum * CATCHING_SPIN**alarm / self.inertia**2
         if s.momentum:
             self._spin_fade[:] = -rate * state.data.angular_momentum(1)
         if self.free:
@@ -402,13 +405,10 @@ class Lists:
         pull[:3] += 2.0 * np.sqrt(k) * (targets.velocity[0] - v[:3])
         back = rotations.conjugate(q[3:7])
         off = rotations.to_rotation_vector(rotations.multiply(back, targets.turn[0]))
-        stiffness = s.responsiveness * s.pelvis_turn_stiffness * STIFF_ALARM**alarm
+        stiffness = s.responsiveness * s.pelvis_turn_stiffness * UPRIGHT_STIFF**alarm
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
-        weight[:] = self.dof_weight
-        if alarm > 0.0:
-            weight[3:6] *= UPRIGHT**alarm
-            weight[6:][self._is_trunk[6:]] *= UPRIGHT**alarm
+        weight[:] = np.where(self._is_trunk, UPRIGHT**alarm * self.dof_weight, self.dof_weight)
         if targets.knees is not None:
             dofs, turn, rate = targets.knees
             pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])

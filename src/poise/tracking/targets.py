@@ -17,14 +17,15 @@ from poise.physics.mujoco_backend import Model
 from poise.terrain import Terrain
 from poise.tracking.actor import ActorMotion
 from poise.tracking.balance import (
+    ALARMING,
     CALM_HEIGHT,
     CALM_TIME,
-    OFF_BALANCE,
     SHIFTED,
     WAITING,
     WEIGHTLESS,
     Return,
     Sway,
+    alarm_of,
     balance,
     calm_return,
     capture_error,
@@ -47,9 +48,11 @@ LEANING = 0.2
 """The center of mass is brought over the soles within so long [s]."""
 RISING = 0.2
 """Targets rise with the ground under the feet within so long [s]."""
+STANDING_STILL, STEADY_OVER = 0.1, 0.01
+"""A center of mass slower than this [m/s], for a leg of 1 m, stands still. A foot is lifted calmly once the capture
+point is no further outside the other sole than this, in legs."""
 LOWEST = 0.3
 """The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
-ALARM_LOW, ALARMED, CALMING = 0.05, 0.02, 0.4
 
 
 class TargetGenerator:
@@ -67,6 +70,7 @@ class TargetGenerator:
     Attributes:
         shift: How far targets are off the actor's way [m], shape (2,).
         catch: How far a foot has to step off to catch the body [m], shape (2,).
+        alarm: How much the character catches itself by steps of its own, 0 … 1.
     """
 
     def __init__(
@@ -186,8 +190,10 @@ class TargetGenerator:
         )
         for foot, step in zip(feet, steps, strict=True):
             foot.recovery = step
-        self._return_calmly(own, wanted, feet)
-        self.alarm = self._alarm(own, wanted, feet, settings)
+        off = capture_error(own, wanted._replace(place=wanted.place + self.shift)) / ours.leg
+        error = math.hypot(off[0], off[1])
+        self._return_calmly(own, wanted, error, feet)
+        self.alarm = alarm_of(self.alarm, error, feet, ours.leg, self.dt)
         reach = settings.reach * (1.0 - self.alarm)
         found = balance(
             own,
@@ -208,14 +214,12 @@ class TargetGenerator:
             foot.shift, foot.drift = shift, drift
         return found.pull
 
-    def _return_calmly(self, own: Sway, wanted: Sway, feet: tuple[Foot, ...]) -> None:
+    def _return_calmly(self, own: Sway, wanted: Sway, error: float, feet: tuple[Foot, ...]) -> None:
         """Bring feet together that a recovery step has left apart, once all is still."""
         rows, leg = self.motion.rows, self.retargeter.ours.leg
         tempo = math.sqrt(leg / HUMAN_LEG)
-        off = capture_error(own, wanted._replace(place=wanted.place + self.shift))
-        error = math.hypot(off[0], off[1]) / leg
         rests = all(foot.stands and foot.has_landed and foot.rested > WAITING * tempo for foot in feet)
-        still = rests and error < 0.05 and math.hypot(*own.velocity) < 0.1 * math.sqrt(leg)
+        still = rests and error < ALARMING and math.hypot(*own.velocity) < STANDING_STILL * math.sqrt(leg)
         self._quiet = self._quiet + self.dt if still else 0.0
         now = calm_return(self._return, self._quiet / tempo, error, feet, leg, self.dt)
         goal = np.zeros(2)
@@ -224,7 +228,7 @@ class TargetGenerator:
             soles = np.concatenate([rows.x[foot.row, :2] + foot.shift + foot.arms() for foot in stay])
             goal = soles.sum(axis=0) / len(soles) - (wanted.place - self._over) - self.shift
             goal *= eased(min(1.0, now.since / (SHIFTED * tempo)))
-            carries = outside(soles, own.place + own.velocity / own.rate) < 0.01 * leg
+            carries = outside(soles, own.place + own.velocity / own.rate) < STEADY_OVER * leg
             if not now.has_lifted and now.since > SHIFTED * tempo and carries:
                 where = np.mean([foot.shift for foot in stay], axis=0)
                 for foot in feet:
@@ -236,16 +240,6 @@ class TargetGenerator:
                 now = None
         self._return = now
         self._over = self._over + (1.0 - math.exp(-self.dt / (0.1 * tempo))) * (goal - self._over)
-
-    def _alarm(self, own: Sway, wanted: Sway, feet: tuple[Foot, ...], settings: Settings) -> float:
-        rests = min(foot.rested for foot in feet) > 0.0
-        error = capture_error(own, wanted._replace(place=wanted.place + self.shift))
-        size = math.hypot(error[0], error[1]) / self.retargeter.ours.leg
-        goal = min(1.0, max(0.0, (size - ALARM_LOW) / (OFF_BALANCE - ALARM_LOW))) if rests else 0.0
-        if any(foot.recovery is not None for foot in feet):
-            goal = 1.0
-        over = ALARMED if goal > self.alarm else CALMING
-        return self.alarm + (1.0 - math.exp(-self.dt / over)) * (goal - self.alarm)
 
     def bend_knees(self, model: Model, q: Array, pelvis: Array, targets: Targets) -> Knees | None:
         """How the knees of legs that swing should be bent, for their ends to be where they should.

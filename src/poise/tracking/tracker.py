@@ -353,7 +353,9 @@ class PerformanceTracker:
             pull = self._held_pull()
         for softness in dict.fromkeys((self.softness, 1.0)):
             try:
-                terms = self.lists.following(step, self.q, self.v, self.targets, pull, ground, held, softness, generator.alarm)
+                terms = self.lists.following(
+                    step, self.q, self.v, self.targets, pull, ground, held, softness, generator.alarm
+                )
                 result = solve_step(step, *terms, costs=False)
                 break
             except StepInfeasible:
