@@ -56,6 +56,8 @@ SHIFTED, CALM_TIME, CALM_HEIGHT = 0.7, 0.5, 0.06
 ALARMING, ALARMED, RELIEVED = 0.05, 0.02, 0.4
 """A character whose capture point errs by more than this, in legs, minds its trunk more than its way: within so long
 [s], and back within so long [s]."""
+SETTLED = 0.6
+"""It does so where all feet of the actor have rested for so long, for a leg of 0.82 m [s]."""
 BESIDE = 0.12
 """A recovery step lands so far beside other feet at the least, in legs."""
 
@@ -316,7 +318,7 @@ def alarm_of(before: float, error: float, feet: Sequence[Foot], leg: float, dt: 
         leg: Length of a leg [m].
         dt: Of a step [s].
     """
-    rests = min(foot.rested for foot in feet) >= WAITING * math.sqrt(leg / HUMAN_LEG)
+    rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
     goal = min(1.0, max(0.0, (error - ALARMING) / (OFF_BALANCE - ALARMING))) if rests else 0.0
     if any(foot.recovery is not None for foot in feet):
         goal = 1.0
