@@ -7,6 +7,7 @@ while the tracker says that they stand: the slowest point of a foot tells how it
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from poise.body import Character
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.tracking.run import RATE, recorded_actor
 from poise.tracking.tracker import PerformanceTracker
@@ -46,14 +47,14 @@ class Both(NamedTuple):
     tracker: PerformanceTracker
     ours: Run
     plain: Run
-    stands: list[list[Array]]
+    stands: list[list[Index]]
 
 
 def both(character: Character, motion: Motion, root: str) -> Both:
     """Track a motion, and follow the same targets by inverse kinematics."""
     actor = recorded_actor(motion)
     tracker = PerformanceTracker(character, actor.character, root=root, floor=0.0, **actor.since(actor.begin))
-    q, spent, stands, rows = list[Array](), list[float](), list[list[Array]](), list[tuple[Array, Array]]()
+    q, spent, stands, rows = list[Array](), list[float](), list[list[Index]](), list[tuple[Array, Array]]()
     for pose in actor.poses[actor.begin :]:
         began = time.thread_time()
         q.append(tracker.step(pose))
@@ -75,10 +76,10 @@ def _wanted(tracker: PerformanceTracker) -> tuple[Array, Array]:
 
 
 def _inverse_kinematics(tracker: PerformanceTracker, first: Array, rows: list[tuple[Array, Array]]) -> Run:
-    import mink
     import mujoco
 
-    model = mujoco.MjModel.from_xml_string(tracker.model.xml)
+    mink: Any = importlib.import_module("mink")
+    model: Any = mujoco.MjModel.from_xml_string(tracker.model.xml)  # pyright: ignore[reportAttributeAccessIssue]
     tasks: list[Any] = [mink.FrameTask(model.body(1).name, "body", position_cost=1.0, orientation_cost=1.0)]
     for role, body in zip([r for r in tracker.roles if r.actor], tracker.lists.ends.tolist(), strict=True):
         carries = role.kind == "support"
@@ -122,10 +123,8 @@ def measured(run: Run, found: Both) -> tuple[float, float, float]:
 
 def compare(characters: dict[str, Character], motions: dict[str, Motion], root: str) -> None:
     """Print a row for each character and clip."""
-    try:
-        import mink  # noqa: F401
-    except ImportError:
-        raise SystemExit("--ik compares with mink, which is not installed: pip install mink") from None
+    if importlib.util.find_spec("mink") is None:
+        raise SystemExit("--ik compares with mink, which is not installed: pip install mink")
     print("who | clip | slip cm/s: tracking, mink | into ground mm: tracking, mink | ms a pose: tracking, mink")
     for who, character in characters.items():
         for name, motion in motions.items():
