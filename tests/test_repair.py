@@ -21,11 +21,13 @@ from poise.body.posing import root_mover
 from poise.check.clip import REPAIRED, findings_of
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
-from poise.core.motion import Motion
+from poise.core.motion import Ground, Motion, Source
 from poise.edit import Budget, Scope, ballistic, load_touches, mend, repair
 from poise.edit.mend import Cures
 from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
+from poise.phases.floor import start_of
+from poise.phases.travel import direction_of_travel
 from poise.spacetime.balance import cost, improve, look, problem_of
 from poise.spacetime.figure import (
     SPAN,
@@ -38,6 +40,7 @@ from poise.spacetime.figure import (
     exp_matrix,
     right_jacobian,
 )
+from poise.terrain import Terrain
 from tests.clips import MOTIONS, needs_motions
 
 
@@ -405,3 +408,37 @@ def test_the_report_does_not_write_over_the_contacts_that_were_read(tmp_path: Pa
     assert isinstance(done.exception, InvalidValue)
     assert "contacts.json is the input file" in str(done.exception)
     assert path.read_text(encoding="utf-8") == '{"contacts": {}}'
+
+
+def test_a_grip_may_pull_and_a_touch_may_not(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    places = motion.translations.copy()
+    places[:, 0, 2] -= 0.5 * 15.0 * motion.times**2
+    falling = replace(motion, translations=places)  # with 15 m/s²: something must pull it down
+    seen = []
+    for text in ("0:99", "0:99 grip"):
+        touches = {"left_hand": [text], "right_hand": [text]}
+        seen.append(repair(falling, character, contacts=touches, trust_time=True, verify=False).report)
+    left = [report["before"]["force_rms"] for report in seen]
+    assert left[0] > 0.4  # 5.2 of 9.81 are missing
+    assert left[1] < 0.1 * left[0]
+    kept = seen[1]["contacts"]
+    assert all(text.endswith(" grip") for texts in kept.values() for text in texts)
+    assert flags_of(kept, motion.times, character, only_grips=True).any()
+    with pytest.raises(InvalidValue, match=r"'0\.5:1\.2 grip'"):
+        repair(motion, character, contacts={"left_hand": ["0:1 hold"]})
+
+
+def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    up = poise.simulate(motion, character, terrain=Terrain.parse("slope:12")).motion
+    bare = replace(up, source=None)
+    level = repair(bare, character, verify=False).report
+    on_it = repair(bare, character, terrain="slope:12", verify=False).report
+    assert on_it["before"]["force_rms"] < 0.7 * level["before"]["force_rms"]
+    assert on_it["after"]["force_rms"] < 0.5 * on_it["before"]["force_rms"]
+    start = start_of(bare)
+    ground = Ground("slope:12", (float(start[0]), float(start[1])), direction_of_travel(bare), character.floor)
+    carrying = replace(bare, source=Source("", "bvh", "", 1.0, "z", 60.0, ground=ground))
+    by_itself = repair(carrying, character, verify=False).report
+    assert by_itself["before"]["force_rms"] == pytest.approx(on_it["before"]["force_rms"], rel=0.2)

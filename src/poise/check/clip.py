@@ -228,10 +228,10 @@ def _all(
 
 
 def findings_of(
-    motion: Motion, character: Character | None = None, *, floor: float | None = None
+    motion: Motion, character: Character | None = None, *, floor: float | None = None, terrain: str | None = None
 ) -> tuple[Finding, ...]:
     """What the realistic profile has against a motion."""
-    wanted = Wanted(floor=floor)
+    wanted = Wanted(floor=floor, terrain=terrain)
     clip = on_ground(motion, wanted, character)
     is_given = is_ground_given(motion, wanted)
     return judge(clip, measures(clip), implied_scale(clip), load_profile(ROOT), is_floor_given=is_given)

@@ -212,6 +212,14 @@ def repair(
         ),
     ] = None,
     floor: options.Floor = None,
+    terrain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help="Ground under the clip, such as slope:10 or stairs:0.18,0.3 (docs/terrain.md). Default: what the clip "
+            "carries, else level.",
+        ),
+    ] = None,
     friction: Annotated[float, typer.Option(metavar="MU", help="Friction coefficient of the ground.")] = 0.8,
     gravity: Annotated[str | None, typer.Option(metavar="G", help="Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     trust_time: Annotated[
@@ -232,6 +240,10 @@ def repair(
 
     from poise.edit import load_touches
     from poise.edit import repair as apply
+    from poise.terrain import Terrain
+
+    if terrain is not None:
+        Terrain.parse(terrain)  # before anything is computed
 
     touches = None if contacts is None else load_touches(contacts)
     run_edit(
@@ -243,6 +255,7 @@ def repair(
             exact=frames,
             contacts=touches,
             floor=floor,
+            terrain=terrain,
             friction=friction,
             gravity=GRAVITY if strength is None else strength,
             trust_time=trust_time,

@@ -13,6 +13,7 @@ from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.air import wrong_gravity
+from poise.check.clip import Wanted, on_ground
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
@@ -21,6 +22,7 @@ from poise.edit.budget import Budget
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
 from poise.edit.touches import Touches, flags_of, touches_of
+from poise.phases.floor import carried_ground
 from poise.phases.travel import loops
 from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
 from poise.terrain import Terrain
@@ -94,7 +96,7 @@ def repair(
     keep: Sequence[str] = (),
     freeze: Sequence[str] = (),
     exact: Collection[int] = (),
-    terrain: Terrain | None = None,
+    terrain: Terrain | str | None = None,
     floor: float | None = None,
     contacts: Flags | Touches | None = None,
     friction: float = 0.8,
@@ -121,10 +123,12 @@ def repair(
         keep: Bodies, roles or limbs whose places in the world stay as they are ("hands", "head", "left_leg").
         freeze: Bodies or roles whose joints do not turn.
         exact: Frames that stay exactly as they are.
-        terrain: The ground as it lies; flat at `floor` if not given.
+        terrain: The ground as it lies, or as text ("slope:10"): then it begins at the clip's start and rises in its
+            direction of travel. If not given: what the clip carries, else flat at `floor`.
         floor: Height of level ground [m]; found if not given.
         contacts: Which contact point touches in which frame, shape (F, P), or the touches by name (`Touches`), such as
-            {"LeftHand": ["0.8:1.2"]}; nothing else carries then, at any height. Found if not given.
+            {"LeftHand": ["0.8:1.2"]}; nothing else carries then, at any height. "0.8:1.2 grip" may pull, too. Found if
+            not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
@@ -141,11 +145,15 @@ def repair(
     a clip is given, so contact forces are projected out and only its change is optimized.
     """
     scope = scope or Scope()
-    body = character_of(motion) if character is None else character
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
-    flags = flags_of(contacts, motion.times, body) if isinstance(contacts, Mapping) else contacts
-    seen = analyze(motion, body, floor=floor, terrain=terrain, contacts=flags, friction=friction, gravity=gravity)
+    body, lies = _ground(motion, character, terrain, floor)
+    flags, grips = contacts if not isinstance(contacts, Mapping) else flags_of(contacts, motion.times, body), None
+    if isinstance(contacts, Mapping):
+        grips = flags_of(contacts, motion.times, body, only_grips=True)
+    how: dict[str, Any] = lies | {"contacts": flags, "friction": friction, "gravity": gravity}
+    seen = analyze(motion, body, **how)
+    how["floor"] = seen.floor
     if not trust_time:
         _require_time(seen)
     for frame in exact:
@@ -162,13 +170,7 @@ def repair(
         "interval": interval,
         "holds_ends": is_loop,
         "only_touches": flags is not None,
-    }
-    how = {
-        "floor": seen.floor if terrain is None else None,
-        "terrain": terrain,
-        "contacts": flags,
-        "friction": friction,
-        "gravity": gravity,
+        "grips": grips,
     }
 
     def changed_by(problem: Problem, state: Look, amount: float = 1.0) -> Motion:
@@ -184,7 +186,8 @@ def repair(
         chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
     result = changed_by(problem, chosen, scope.amount)
     changes = Changes.between(motion, result, root_mover(body))
-    after = measures(analyze(result, body, **how), interval, only_touches=flags is not None) | _changed(changes)
+    looked = {"interval": interval, "only_touches": flags is not None, "grips": grips}
+    after = measures(analyze(result, body, **how), **looked) | _changed(changes)
     limits = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
     report = report_of(
         "repair",
@@ -205,7 +208,7 @@ def repair(
             "budget": limits,
             "loop": is_loop,
         },
-        before=measures(seen, interval, only_touches=flags is not None),
+        before=measures(seen, **looked),
         after=after,
         kept={"exact_frames": len(exact), "loop": is_loop},
         budget=budget,
@@ -213,7 +216,7 @@ def repair(
         amount=scope.amount,
         notes=_notes(seen, curve),
     )
-    report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body)
+    report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, grips)
     report.data["curve"] = [point.report() for point in curve]
     edited = Edited(result, report)
 
@@ -235,7 +238,10 @@ def repair(
             verify=False,
         )
 
-    return verified(edited, motion, character, less, floor=floor) if verify else edited
+    if not verify:
+        return edited
+    ground = terrain if isinstance(terrain, str) else None
+    return verified(edited, motion, character, less, floor=floor, terrain=ground)
 
 
 def _search(problem: Problem, start: Look, budget: Budget) -> tuple[Look, list[Point]]:
@@ -335,10 +341,14 @@ def _rms(rows: Array) -> float:
 
 
 def measures(
-    seen: Analysis, interval: tuple[float, float] | None = None, *, only_touches: bool = False
+    seen: Analysis,
+    interval: tuple[float, float] | None = None,
+    *,
+    only_touches: bool = False,
+    grips: Flags | None = None,
 ) -> dict[str, Any]:
     """What a clip asks of the world beyond what its contacts can give, found anew from the clip alone."""
-    problem = problem_of(seen, interval=interval, only_touches=only_touches)
+    problem = problem_of(seen, interval=interval, only_touches=only_touches, grips=grips)
     state = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
     here = _point(problem, state, 0.0)
     return {"force_rms": here.force, "moment_rms_Nm": here.moment, "stance_slip_rms_m": here.slip}
@@ -353,6 +363,18 @@ def _changed(changes: Changes) -> dict[str, float]:
         "root_change_rms_m": float(np.sqrt(np.mean(changes.root_moved**2))),
         "root_change_max_m": float(changes.root_moved.max()),
     }
+
+
+def _ground(
+    motion: Motion, character: Character | None, terrain: Terrain | str | None, floor: float | None
+) -> tuple[Character, dict[str, Any]]:
+    """The character, and where the ground lies as `analyze` takes it."""
+    if isinstance(terrain, Terrain):
+        return character or character_of(motion), {"floor": None, "terrain": terrain}
+    if terrain is None and (floor is not None or carried_ground(motion) is None):
+        return character or character_of(motion), {"floor": floor, "terrain": None}
+    seen = on_ground(motion, Wanted(floor=floor, terrain=terrain), character)
+    return seen.character, {"floor": seen.floor, "terrain": seen.terrain}
 
 
 def _complete(budget: Budget | None, body: Character) -> Budget:

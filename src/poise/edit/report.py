@@ -243,6 +243,7 @@ def verified(
     again: Callable[[float], Edited] | None = None,
     *,
     floor: float | None = None,
+    terrain: str | None = None,
     asked: Callable[[Finding], str] | None = None,
     moments: Array | None = None,
 ) -> Edited:
@@ -257,14 +258,19 @@ def verified(
         character: Its character; None fits one before and after, as `poise check` does.
         again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
         floor: Height of the floor, where it was given [m].
+        terrain: The ground, where it was given, as `Terrain.parse` reads it.
         asked: Why a new finding is what the user asked for, and what avoids it; "" where it is not.
         moments: Which frame of the source each new frame shows [frames], shape (T,), where an edit moves poses in time.
     """
     data = edited.report.data
     if edited.motion is motion:
         return edited
+
+    def find(clip: Motion) -> tuple[Finding, ...]:
+        return findings_of(clip, character, floor=floor, terrain=terrain)
+
     try:
-        before, after = (findings_of(m, character, floor=floor) for m in (motion, edited.motion))
+        before, after = find(motion), find(edited.motion)
     except PoiseError:  # a figure that nothing can be said of
         return edited
     new = new_findings(before, after, moments)
@@ -286,7 +292,7 @@ def verified(
         ]
     data["notes"] += list(reasons.values())
     if new:
-        less = None if again is None else _least_harm(before, character, floor, again)
+        less = None if again is None else _least_harm(before, find, again)
         data["notes"].append(_said(new, less))
     if stretch is not None and stretch > TORN:
         data["notes"].append(
@@ -341,11 +347,11 @@ def _turns_as_far(finding: Finding, source: Motion, result: Motion, moments: Arr
 
 
 def _least_harm(
-    before: Sequence[Finding], character: Character | None, floor: float | None, again: Callable[[float], Edited]
+    before: Sequence[Finding], find: Callable[[Motion], Sequence[Finding]], again: Callable[[float], Edited]
 ) -> float | None:
     for amount in LESS:
         try:
-            if not new_findings(before, findings_of(again(amount).motion, character, floor=floor)):
+            if not new_findings(before, find(again(amount).motion)):
                 return amount
         except PoiseError:
             continue

@@ -5,7 +5,7 @@ A report of a repair has them under "contacts", and that report, edited, is read
     "contacts": {"LeftFoot.heel": ["0:0.42", "1.1:1.5"], "LeftHand": ["0.8:1.2"]}
 
 Times are in seconds, first and last frame of the touch. A name is a contact point, or a body or role, which means all
-of its points. What is not named does not touch.
+of its points. What is not named does not touch. A touch such as "0.8:1.2 grip" holds on: its force may also pull.
 """
 
 from __future__ import annotations
@@ -28,21 +28,32 @@ Touches = Mapping[str, list[str]]
 """By name, the touches of a point, a body or a role as "start:end" [s]."""
 
 
-def touches_of(flags: Flags, times: Array, character: Character) -> dict[str, list[str]]:
-    """Flags (F, P) as text, without points that never touch.
+GRIP = "grip"
+"""Behind the times of a touch that may pull."""
+
+
+def touches_of(flags: Flags, times: Array, character: Character, grips: Flags | None = None) -> dict[str, list[str]]:
+    """Flags (F, P) as text, without points that never touch. `grips` are those that may pull.
 
     Example:
         >>> touches_of(seen.touch.flags, motion.times, character)
         {'LeftFoot.heel': ['0:0.42', '1.1:1.5']}
     """
+    if grips is None:
+        grips = np.zeros_like(flags)
+    kinds = ((flags & ~grips, ""), (flags & grips, f" {GRIP}"))
     return {
-        point.name: [f"{round(times[a], 4):.10g}:{round(times[b], 4):.10g}" for a, b in runs(flags[:, i])]
+        point.name: [
+            f"{round(times[a], 4):.10g}:{round(times[b], 4):.10g}{word}"
+            for kind, word in kinds
+            for a, b in runs(kind[:, i])
+        ]
         for i, point in enumerate(character.contact_points)
         if flags[:, i].any()
     }
 
 
-def flags_of(touches: Touches, times: Array, character: Character) -> Flags:
+def flags_of(touches: Touches, times: Array, character: Character, *, only_grips: bool = False) -> Flags:
     """Which contact point touches in which frame, shape (F, P). Times between frames mean the nearest one.
 
     Args:
@@ -61,8 +72,9 @@ def flags_of(touches: Touches, times: Array, character: Character) -> Flags:
     for name, spans in touches.items():
         points = _points(character, name)
         for text in spans:
-            start, end = _span(name, text, times)
-            flags[start : end + 1, points] = True
+            start, end, is_grip = _span(name, text, times)
+            if is_grip or not only_grips:
+                flags[start : end + 1, points] = True
     return flags
 
 
@@ -103,15 +115,20 @@ def _points(character: Character, name: str) -> list[int]:
     return own
 
 
-def _span(name: str, text: str, times: Array) -> tuple[int, int]:
-    """First and last frame of a touch."""
-    parts = text.split(":")
+def _span(name: str, text: str, times: Array) -> tuple[int, int, bool]:
+    """First and last frame of a touch, and whether it may pull."""
+    words = text.split()
+    is_grip = words[1:] == [GRIP]
+    parts = (words[0] if is_grip else text).split(":")
     try:
         start, end = (float(p) for p in parts)
     except ValueError:
         start = end = math.nan
     if not (math.isfinite(start) and math.isfinite(end)):
-        raise InvalidValue(f"The touch {text!r} of {name!r} cannot be read; give seconds, such as '0.5:1.2'.")
+        raise InvalidValue(
+            f"The touch {text!r} of {name!r} cannot be read; give seconds, such as '0.5:1.2', or "
+            f"'0.5:1.2 {GRIP}' for a touch that may pull."
+        )
     if end < start:
         raise InvalidValue(f"The touch {text!r} of {name!r} ends before it starts; give START:END in seconds.")
     if end < times[0] or start > times[-1]:
@@ -119,4 +136,4 @@ def _span(name: str, text: str, times: Array) -> tuple[int, int]:
             f"The touch {text!r} of {name!r} is outside of the clip, which goes from {times[0]:g} to {times[-1]:g} s."
         )
     first, last = (int(np.argmin(np.abs(times - t))) for t in (start, end))
-    return first, last
+    return first, last, is_grip

@@ -72,7 +72,7 @@ class Problem:
         character: Whose.
         normals: Of the ground at the contact points, shape (K, P, 3).
         radii: Of the contact points [m], shape (P,).
-        may_carry, stands: Points that may carry and that stand, shape (K, P).
+        may_carry, grips, stands: Points that may carry, that may also pull, and that stand, shape (K, P).
         anchors: Where standing points stand [m], shape (K, P, 3).
         friction, gravity: Coulomb coefficient; downward [m/s²].
         price: Cost of a squared offset, shape (K, N).
@@ -87,6 +87,7 @@ class Problem:
     normals: Array
     radii: Array
     may_carry: Flags
+    grips: Flags
     stands: Flags
     anchors: Array
     friction: float
@@ -158,14 +159,25 @@ def look(problem: Problem, coefficients: Array) -> Look:
     wanted = demand(problem.figure, pose, problem.gravity)
     touched = pose.points - problem.radii[:, None] * problem.normals
     arms = (touched - pose.com[:, None])[1:-1]
+    # a grip is two contacts, one of them from the other side
+    count, pulls = len(problem.radii), np.flatnonzero(problem.grips.any(axis=0))
+    both = np.concatenate([np.arange(count), pulls])
+    normals, may = (
+        problem.normals[1:-1, both],
+        np.concatenate([problem.may_carry, problem.grips[:, pulls]], axis=1)[1:-1],
+    )
+    normals[:, count:] *= -1.0
     carried = carry(
         np.concatenate([wanted.force, wanted.moment], axis=1),
-        arms,
-        problem.normals[1:-1],
-        problem.may_carry[1:-1],
+        arms[:, both],
+        normals,
+        may,
         problem.friction,
         problem.scale,
     )
+    forces = carried.forces[:, :count].copy()
+    forces[:, pulls] += carried.forces[:, count:]
+    carried = replace(carried, forces=forces)
     return Look(coefficients, offsets, pose, wanted, carried)
 
 
@@ -290,6 +302,7 @@ def problem_of(
     interval: tuple[float, float] | None = None,
     holds_ends: bool = False,
     only_touches: bool = False,
+    grips: Flags | None = None,
     made: Array | None = None,
 ) -> Problem:
     """The clip of an analysis as a problem.
@@ -303,6 +316,7 @@ def problem_of(
         interval: First and last time at which anything may change [s].
         holds_ends: The first and the last frame stay as they are, with their slopes (a loop).
         only_touches: Only points that touch may carry, not those that are near the ground and slow too.
+        grips: Contact points that hold on, so that their force may pull too, shape (F, P); none if not given.
         made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
     """
     motion, character = analysis.motion, analysis.character
@@ -322,6 +336,7 @@ def problem_of(
     near = (gaps < NEAR * size) & (speeds < MOVING * math.sqrt(size))
     may = touch.carries if only_touches else near | touch.carries
     may = _spread(may, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
+    pulls = np.zeros_like(may) if grips is None else _spread(grips, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     stands = touch.flags & (speeds < STANDING * math.sqrt(size))
     anchors = _anchors(pose.points, stands, size)
     if np.any(drift):
@@ -350,6 +365,7 @@ def problem_of(
         np.concatenate([normals[kept], up], axis=1),
         np.concatenate([radii, np.zeros(extra)]),
         np.concatenate([may[kept], np.zeros((len(kept), extra), dtype=np.bool_)], axis=1),
+        np.concatenate([pulls[kept], np.zeros((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([stands[kept], np.ones((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([anchors[kept], places], axis=1),
         analysis.friction,
