@@ -388,3 +388,15 @@ def test_a_person_who_crawls_is_as_tall_as_one_who_stands() -> None:
     skeleton = Skeleton(names, np.array(parents), np.array(offsets), np.tile(rotations.IDENTITY, (len(rows), 1)))
     crawl = Motion(skeleton, np.arange(20) / 30.0, np.tile(offsets, (20, 1, 1)), turned)
     assert 1.6 < height_of(crawl) < 1.9
+
+
+def test_a_clip_of_glitches_says_nothing_of_its_rate() -> None:
+    """A walk labeled with twice its rate is told so; not if a third of its frames stand out."""
+    walk = poise.load(sample_path("walk"))
+    quick = replace(walk, times=walk.times / 2.0, source=None)
+    custom = Custom("files", {"z": 1.0}, {"m": 1.0}, {0.5: 0.05, 2.0: 0.05}, given_up="z", given_unit=1.0)
+    assert "implied_fps" in read_as(quick, custom).evidence
+    turned = quick.rotations.copy()
+    flip = rotations.from_rotation_vector(np.array([2.0, 0.0, 0.0]))
+    turned[5::12, 1:6] = rotations.multiply(turned[5::12, 1:6], flip)
+    assert "implied_fps" not in read_as(replace(quick, rotations=turned, source=None), custom).evidence

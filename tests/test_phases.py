@@ -519,3 +519,11 @@ def test_feet_slide_back_and_a_tail_does_not() -> None:
     swing[:, 1] = 0.3 * np.sin(np.linspace(0.0, 4.0 * np.pi, 40))
     swing[:, 2] = -1.2 + 0.1 * np.cos(np.linspace(0.0, 4.0 * np.pi, 40))  # lowest, as a bee's, below its legs
     assert not phases.is_in_place(_toy(skin=ALL, feet=swing))
+
+
+def test_a_control_below_the_feet_has_no_leg() -> None:
+    toy = _toy(skin={}).skeleton
+    names, parents = (*toy.names, "mark", "mark end"), np.concatenate([toy.parents, [0, 10]])
+    offsets = np.concatenate([toy.offsets, [(0.0, 0.0, 0.01), (0.0, 0.0, -0.02)]])
+    rest = np.tile([1.0, 0.0, 0.0, 0.0], (12, 1))
+    assert phases.leg_length(Skeleton(names, parents, offsets, rest)) == pytest.approx(phases.leg_length(toy))

@@ -18,6 +18,7 @@ from scipy import ndimage
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.intake.anatomy import Anatomy, anatomy_of
+from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, bone_weights, runs, velocities
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
@@ -32,6 +33,8 @@ CLEAR = 0.12
 """Nothing is lower than this in a flight [leg lengths]."""
 SHORTEST_FLIGHT = 5
 """Fewer frames say nothing about how a body falls."""
+MOSTLY_GLITCHES = 0.25
+"""A clip with glitches in so many of its frames says nothing of sizes and rates [1]."""
 STRAY = 0.12
 """A flight's path stays this close to a parabola, as a share of how far gravity bends it [1]."""
 
@@ -108,10 +111,13 @@ class Figure:
         """How fast the body's points usually move [leg lengths / frame looked at]."""
         return float(np.median(self.speeds.max(axis=1)))
 
-    @property
+    @cached_property
     def moves(self) -> bool:
-        """True if there is a motion to speak of."""
-        return len(self.points) >= 8 and self.pace > 1e-3
+        """True if there is a motion to speak of, and not mostly capture glitches, which fall as nothing does."""
+        if len(self.points) < 8 or self.pace <= 1e-3:
+            return False
+        start = self.motion if self.step == 1 else self.motion.frames(np.arange(MOST_FRAMES))
+        return float(np.mean(glitch_frames(start))) < MOSTLY_GLITCHES
 
     def places(self, joints: tuple[int, ...] | list[int]) -> Array:
         """Mean place of some joints, shape (F, 3) [leg lengths]."""

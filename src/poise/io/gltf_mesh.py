@@ -253,10 +253,13 @@ def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[in
     tip of a foot would lie below its sole.
     """
     has_child = set(tree.hung.tolist())
+    smooth = np.zeros(len(tree.nodes), dtype=bool)
+    for mesh in meshes:
+        smooth[mesh.joints[(mesh.weights > 0.5) & (mesh.joints.shape[1] > 1)]] = True
     found: dict[int, Array] = {}
     for joint in range(len(tree.nodes)):
-        if joint in has_child:
-            continue
+        if joint in has_child or (not smooth[joint] and smooth[tree.hung[joint]] and tree.hung[joint] >= 0):
+            continue  # what only bears a separate part, below a skin that bends, holds a weapon
         clouds = []
         # what a hand holds is not part of it: separate parts count where the joint moves no skin
         own_skin = [m for m in meshes if m.joints.shape[1] > 1 and bool((m.weights[m.joints == joint] > 0.5).any())]

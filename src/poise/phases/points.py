@@ -156,12 +156,20 @@ def leg_length(skeleton: Skeleton) -> float:
         tip = positions[site.joint] + rotations.rotate(orientations[site.joint], site.offset)
         if site.joint not in controls:
             tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
-    _, joint, last = min(tips)
+    lowest, least = min(tips)[0], 0.1 * float(np.ptp(positions[:, 2]))
+    first, *others = (_two_longest(skeleton, children, tip) for tip in sorted(tips) if tip[0] <= lowest + least)
+    found = first if first > least else max([first, *others])  # a control may be lower than the feet
+    return max(found, 1e-6)
+
+
+def _two_longest(skeleton: Skeleton, children: list[list[int]], tip: tuple[float, int, float]) -> float:
+    """The two longest bones between a tip and the trunk, together [m]."""
+    _, joint, last = tip
     bones = [last]
     while joint > 0 and (len(children[joint]) < 2 or len(bones) < 3):
         bones.append(float(np.linalg.norm(skeleton.offsets[joint])))
         joint = int(skeleton.parents[joint])
-    return max(sum(sorted(bones)[-2:]), 1e-6)
+    return sum(sorted(bones)[-2:])
 
 
 def bone_weights(motion: Motion, joints: npt.NDArray[np.int64]) -> Array:
