@@ -395,7 +395,7 @@ class POISE_OT_add_push(bpy.types.Operator):
 
 def _trunk(armature):
     """The bone in the middle of the body: where most of the skeleton lies beyond, and which is not the root."""
-    bones, _, _ = rig.joints_of(armature.data)
+    bones = rig.joints_of(armature.data)[0]
     inside = [armature.data.bones[n] for n in bones]
     root = inside[0]
     below = [b for b in inside if b.parent is not None and root in b.parent_recursive and len(b.children) >= 3]

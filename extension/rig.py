@@ -70,10 +70,9 @@ def read(armature, scene, first, last):
         raise PoiseError("Choose an armature first.")
     if last - first < 2:
         raise PoiseError(f"Frames {first} to {last} are too few: Poise needs three or more. Set the frame range.")
-    bones, chain, notes = joints_of(armature.data)
-    parent = {b.name: _joint_above(b, set(bones)) for b in armature.data.bones if b.name in bones}
+    bones, above, chain, notes = joints_of(armature.data)
     index = {name: j for j, name in enumerate(bones)}
-    parents = np.array([-1 if parent[name] is None else index[parent[name]] for name in bones])
+    parents = np.array([-1 if name is None else index[name] for name in above])
     frames, now = list(range(first, last + 1)), scene.frame_current_final
     places, turns = np.empty((len(frames), len(bones), 3)), np.empty((len(frames), len(bones), 4))
     worlds, scales, basis = [], {}, []
@@ -104,26 +103,48 @@ def read(armature, scene, first, last):
     return Rig(armature.name, bones, chain, frames, frame_rate(scene), message, places, worlds, scales, basis, notes)
 
 
+NEAR = 0.15
+"""A bone without a parent that begins so near to another one, by the size of the armature, hangs on it [1]: feet often
+lie beside their IK controls."""
+
+
 def joints_of(data):
-    """Bones that become joints: the largest tree of those that deform, or of all if none do."""
+    """Bones that become joints: those that deform, or all if none do; the largest tree, and what hangs on it.
+
+    Returns:
+        Their names, parents before children; the joint that each hangs on, or None; the same names with the bones
+        between them; what the user should know.
+    """
     deforming = {b.name for b in data.bones if b.use_deform} or {b.name for b in data.bones}
     if not deforming:
         raise PoiseError("The armature has no bones.")
-    trees = {}
+    trees, parent = {}, {}
     for bone in _parents_first(data):
         if bone.name in deforming:
-            above = _joint_above(bone, deforming)
+            above = parent[bone.name] = next((b.name for b in bone.parent_recursive if b.name in deforming), None)
             root = bone.name if above is None else next(r for r, t in trees.items() if above in t)
             trees.setdefault(root, []).append(bone.name)
-    bones = max(trees.values(), key=len)
-    notes = []
-    left = len(deforming) - len(bones)
-    if left:
-        notes.append(f"{left} bones outside of the tree of {bones[0]!r} stay as they are.")
+    main = max(trees, key=lambda root: len(trees[root]))
+    tree, notes = trees.pop(main), []
+    bones = list(tree)
+    size = max(max(b.head_local[k] for b in data.bones) - min(b.head_local[k] for b in data.bones) for k in range(3))
+    for root, other in trees.items():
+        far, near = min(_distance(data.bones[root], data.bones[name]) for name in tree)
+        if far <= NEAR * size:
+            parent[root], bones = near, bones + other
+            notes.append(f"{root!r} has no parent and is taken to hang on {near!r}.")
+    if len(deforming) > len(bones):
+        notes.append(f"{len(deforming) - len(bones)} bones outside of the tree of {main!r} stay as they are.")
     needed = set(bones)
     for name in bones:
         needed |= {b.name for b in data.bones[name].parent_recursive}
-    return bones, [b.name for b in _parents_first(data) if b.name in needed], notes
+    chain = [b.name for b in _parents_first(data) if b.name in needed]
+    return bones, [parent[name] for name in bones], chain, notes
+
+
+def _distance(bone, other):
+    """How far a bone begins from another one's ends at rest, and the other's name."""
+    return min((bone.head_local - end).length for end in (other.head_local, other.tail_local)), other.name
 
 
 def _parents_first(data):
@@ -132,10 +153,6 @@ def _parents_first(data):
         bone = todo.pop(0)
         yield bone
         todo[:0] = bone.children
-
-
-def _joint_above(bone, joints):
-    return next((b.name for b in bone.parent_recursive if b.name in joints), None)
 
 
 def _require_square(armature, world):

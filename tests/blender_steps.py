@@ -140,6 +140,14 @@ def odd() -> None:
     said["left out"] = middle.name not in before.bones
     bpy.ops.poise.simulate()
     save("odd", armature, before)
+    middle.use_deform = True
+    foot = armature.data.bones["LeftFoot"]
+    shin = foot.parent.name
+    bpy.ops.object.mode_set(mode="EDIT")
+    armature.data.edit_bones["LeftFoot"].parent = None
+    bpy.ops.object.mode_set(mode="OBJECT")
+    bones, above, _, notes = part("rig").joints_of(armature.data)
+    said["hung"] = [shin, above[bones.index("LeftFoot")], len(notes)]
     armature.scale = (1.0, 2.0, 1.0)
     said["skewed"] = refusal(bpy.ops.poise.simulate)
 

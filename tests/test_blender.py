@@ -121,6 +121,8 @@ def test_scaled_turned_and_odd_armatures_come_back(done: tuple[Path, dict[str, A
     motion, _, before, after = sent(done[0], "odd")
     assert farthest(before, after) < CLOSE * height(motion)
     assert done[1]["left out"]
+    shin, above, notes = done[1]["hung"]
+    assert (above, notes) == (shin, 1)
     assert "Apply its scale" in done[1]["skewed"]
 
 
