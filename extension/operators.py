@@ -156,11 +156,16 @@ class NewActionOperator(JobOperator):
         came = rig.result_of(self.rig, result["motion"], first)
         base = self.rig.armature.animation_data
         before = base.action.name if base is not None and base.action is not None else self.rig.armature.name
-        action = rig.write(self.rig, came, f"{before} {self.suffix}", as_nla=context.scene.poise.as_nla)
+        armature, action = rig.write(self.rig, came, f"{before} {self.suffix}", as_nla=context.scene.poise.as_nla)
+        self.notes = list(self.rig.notes)
+        if armature != self.rig.armature:
+            context.scene.poise.armature = armature
+            self.notes.append(
+                f"Constraints act on {self.rig.name!r}: the result is on {armature.name!r}, without them."
+            )
         draw.keep_ghost(self.rig)
         draw.forget_physics()
         draw.redraw(context)
-        self.notes = self.rig.notes
         return action
 
 

@@ -32,6 +32,7 @@ class Rig:
         worlds: The object's matrix in each frame.
         scales: Scale of each bone in each frame, where it is not 1.
         basis: Own pose of bones between joints, by frame and name.
+        is_held: Constraints act on bones of the chain.
         notes: What the user should know.
     """
 
@@ -45,6 +46,7 @@ class Rig:
     worlds: list
     scales: dict
     basis: list
+    is_held: bool
     notes: list = field(default_factory=list)
 
     @property
@@ -89,18 +91,25 @@ def read(armature, scene, first, last):
                 scale = matrix.to_scale()
                 if max(abs(s - 1.0) for s in scale) > 1e-5:
                     scales[i, name] = scale
-            basis.append({name: pose[name].matrix_basis.copy() for name in chain if name not in index})
+            basis.append({name: _own_pose(pose[name]) for name in chain if name not in index})
     finally:
         scene.frame_set(int(now), subframe=now - int(now))
     _require_square(armature, worlds[0])
-    held = [name for name in bones if any(not c.mute for c in armature.pose.bones[name].constraints)]
-    if held:
-        notes.append(f"{len(held)} bones have constraints, which also act on the result: {', '.join(held[:3])} …")
+    is_held = any(not c.mute for name in chain for c in armature.pose.bones[name].constraints)
     turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
     message = _message(armature, bones, parents, worlds[0])
     moved, turned = local_poses(parents, places, turns)
     message |= {"fps": frame_rate(scene), "translations": packed(moved), "rotations": packed(turned)}
-    return Rig(armature.name, bones, chain, frames, frame_rate(scene), message, places, worlds, scales, basis, notes)
+    rate = frame_rate(scene)
+    return Rig(armature.name, bones, chain, frames, rate, message, places, worlds, scales, basis, is_held, notes)
+
+
+def _own_pose(posed):
+    """A bone's own pose as it is seen, constraints and drivers included."""
+    bone, above = posed.bone, {}
+    if posed.parent is not None:
+        above = {"parent_matrix": posed.parent.matrix, "parent_matrix_local": bone.parent.matrix_local}
+    return bone.convert_local_to_pose(posed.matrix, bone.matrix_local, invert=True, **above)
 
 
 NEAR = 0.15
@@ -249,11 +258,13 @@ def result_of(rig, data, first=0):
 
 
 def write(rig, result, name, *, as_nla=False):
-    """Put a result on the armature as a new action. The action that was there keeps its keys."""
-    armature = rig.armature
+    """Put a result on the armature as a new action. The action that was there keeps its keys.
+
+    Where constraints act on its bones, they would act on the result, too: it goes onto a copy without them.
+    """
+    armature = free_copy(rig.armature) if rig.is_held else rig.armature
     data = armature.animation_data_create()
     before = data.action
-    keys = _keys(rig, result)
     action = before.copy() if before is not None else bpy.data.actions.new(name)
     action.name = name
     slot = None
@@ -262,9 +273,10 @@ def write(rig, result, name, *, as_nla=False):
         slot = next((s for s in action.slots if s.identifier == old), None)
         slot = slot or action.slots.new(id_type="OBJECT", name=armature.name)
     holder = _holder(action, slot)
+    keys = _keys(rig, result, {c.data_path for c in holder.fcurves})
     replaced = {path for path, _, _ in keys} | {
         f'pose.bones["{bpy.utils.escape_identifier(n)}"].{c}'
-        for n in rig.bones
+        for n in (rig.chain if rig.is_held else rig.bones)
         for c in ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
     }
     for curve in [c for c in holder.fcurves if c.data_path in replaced]:
@@ -283,7 +295,32 @@ def write(rig, result, name, *, as_nla=False):
         data.action = action
         if slot is not None:
             data.action_slot = slot
-    return action
+    return armature, action
+
+
+def free_copy(armature):
+    """A copy of an armature whose bones are moved by keys alone; its meshes are copied with it."""
+    made = armature.copy()
+    made.name = f"{armature.name} Poise"
+    for collection in armature.users_collection:
+        collection.objects.link(made)
+    for posed in made.pose.bones:
+        for constraint in list(posed.constraints):
+            posed.constraints.remove(constraint)
+    if made.animation_data is not None:
+        for driver in [d for d in made.animation_data.drivers if d.data_path.startswith("pose.bones")]:
+            made.animation_data.drivers.remove(driver)
+    for mesh in [o for o in bpy.data.objects if o.type == "MESH"]:
+        if any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers):
+            other = mesh.copy()
+            for collection in mesh.users_collection:
+                collection.objects.link(other)
+            for modifier in other.modifiers:
+                if modifier.type == "ARMATURE" and modifier.object == armature:
+                    modifier.object = made
+            if other.parent == armature:
+                other.parent = made
+    return made
 
 
 def write_object(thing, name, frames, rows):
@@ -332,13 +369,18 @@ def _key(holder, path, index, group, frames, values):
     curve.update()
 
 
-def _keys(rig, result):
-    """Channels as (path, bone, values (F, n)): each bone's own pose that puts it where the result has it."""
+def _keys(rig, result, known):
+    """Channels as (path, bone, values (F, n)): each bone's own pose that puts it where the result has it.
+
+    Args:
+        rig, result: What was read, and what came back.
+        known: Channels that the action has: places of bones are keyed where it does, or where they move.
+    """
     index = {name: j for j, name in enumerate(rig.bones)}
     data, pose = rig.armature.data, rig.armature.pose.bones
     count = len(result.frames)
-    moves = {name: np.zeros((count, 3)) for name in rig.bones}
-    turns = {name: np.zeros((count, 4)) for name in rig.bones}
+    keyed = rig.chain if rig.is_held else rig.bones
+    moves, turns = ({name: np.zeros((count, n)) for name in rig.chain} for n in (3, 4))
     nearest = np.clip(np.round(result.frames).astype(int) - rig.frames[0], 0, len(rig.frames) - 1)
     for i in range(count):
         back, made = rig.worlds[nearest[i]].inverted(), {}
@@ -352,6 +394,7 @@ def _keys(rig, result):
             if name not in index:
                 own = rig.basis[nearest[i]][name]
                 made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
+                moves[name][i], turns[name][i], _ = own.decompose()
                 continue
             j = index[name]
             there = back @ Matrix.LocRotScale(Vector(result.places[i, j]), Quaternion(result.turns[i, j]), None)
@@ -365,11 +408,12 @@ def _keys(rig, result):
                 own = Matrix.LocRotScale(None, turn, own.to_scale())
                 made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
     keys = []
-    for name in rig.bones:
+    for name in keyed:
         bone = data.bones[name]
         path = f'pose.bones["{bpy.utils.escape_identifier(name)}"]'
         is_fixed = bone.use_connect and bone.parent is not None
-        if not is_fixed and (bone.parent is None or index[name] == 0 or np.abs(moves[name]).max() > 1e-6):
+        is_moved = bone.parent is None or name == rig.bones[0] or np.abs(moves[name]).max() > 1e-6
+        if not is_fixed and (is_moved or f"{path}.location" in known):
             keys.append((f"{path}.location", name, moves[name]))
         turning, values = _turning(path, pose[name].rotation_mode, turns[name])
         keys.append((turning, name, values))

@@ -152,6 +152,33 @@ def odd() -> None:
     said["skewed"] = refusal(bpy.ops.poise.simulate)
 
 
+def constrained() -> None:
+    """A leg that an IK target holds, with a mesh on the armature."""
+    armature = scene_with(walk)
+    target = bpy.data.objects.new("target", None)
+    bpy.context.scene.collection.objects.link(target)
+    target.location = armature.matrix_world @ armature.pose.bones["LeftFoot"].head
+    ik = armature.pose.bones["LeftLeg"].constraints.new("IK")
+    ik.target, ik.chain_count = target, 2
+    armature.data.bones["Spine"].use_deform = False
+    armature.pose.bones["Spine"].constraints.new("LIMIT_ROTATION").use_limit_x = True
+    bpy.ops.mesh.primitive_cube_add()
+    mesh = bpy.context.object
+    mesh.modifiers.new("Armature", "ARMATURE").object = armature
+    bpy.context.view_layer.update()
+    before, action = read(armature), armature.animation_data.action
+    bpy.ops.poise.simulate()
+    copy = bpy.context.scene.poise.armature
+    save("constrained", copy, before)
+    said["copy"] = [
+        copy.name,
+        armature.animation_data.action == action,
+        len(armature.pose.bones["LeftLeg"].constraints),
+        sum(o.type == "MESH" and o.modifiers[0].object == copy for o in bpy.data.objects),
+        float(np.abs(places(armature) - before.places).max()),
+    ]
+
+
 def check_and_mend() -> None:
     armature = scene_with(walk)
     action = armature.animation_data.action
@@ -300,6 +327,6 @@ def end() -> None:
 
 
 install()
-for step in (simulate, odd, check_and_mend, flight, surroundings, track, live, end):
+for step in (simulate, odd, constrained, check_and_mend, flight, surroundings, track, live, end):
     step()
 (folder / "said.json").write_text(json.dumps(said))

@@ -126,6 +126,14 @@ def test_scaled_turned_and_odd_armatures_come_back(done: tuple[Path, dict[str, A
     assert "Apply its scale" in done[1]["skewed"]
 
 
+def test_a_rig_with_constraints_gets_a_copy_without(done: tuple[Path, dict[str, Any]]) -> None:
+    motion, _, before, after = sent(done[0], "constrained")
+    assert farthest(before, after) < CLOSE * height(motion)
+    name, has_action, constraints, meshes, moved = done[1]["copy"]
+    assert (name, has_action, constraints, meshes) == ("walk Poise", True, 1, 1)
+    assert moved < 1e-6
+
+
 def test_findings_are_markers_and_their_cure_mends(done: tuple[Path, dict[str, Any]]) -> None:
     folder, said = done
     motion, _, _, after = sent(folder, "mended")
