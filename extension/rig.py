@@ -5,6 +5,7 @@
 Poise's joints stand where bones begin and are turned as bones are. World space, meters, Z up.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import bpy
@@ -114,11 +115,13 @@ def _own_pose(posed):
 
 NEAR = 0.15
 """A bone without a parent that begins so near to another one, by the size of the armature, hangs on it [1]: feet often
-lie beside their IK controls."""
+lie beside their IK controls, and rigs are often made of parts."""
+MIDDLE = 0.03
+"""What is no farther from the middle belongs to no side, by the width or size of the armature [1]."""
 
 
 def joints_of(data):
-    """Bones that become joints: those that deform, or all if none do; the largest tree, and what hangs on it.
+    """Bones that become joints: those that deform, or all if none do; the trunk's tree, and what hangs on it.
 
     Returns:
         Their names, parents before children; the joint that each hangs on, or None; the same names with the bones
@@ -133,15 +136,22 @@ def joints_of(data):
             above = parent[bone.name] = next((b.name for b in bone.parent_recursive if b.name in deforming), None)
             root = bone.name if above is None else next(r for r, t in trees.items() if above in t)
             trees.setdefault(root, []).append(bone.name)
-    main = max(trees, key=lambda root: len(trees[root]))
-    tree, notes = trees.pop(main), []
-    bones = list(tree)
+    main, notes = _trunk(data, trees), []
+    bones, hung = trees.pop(main), []
     size = max(max(b.head_local[k] for b in data.bones) - min(b.head_local[k] for b in data.bones) for k in range(3))
-    for root, other in trees.items():
-        far, near = min(_distance(data.bones[root], data.bones[name]) for name in tree)
-        if far <= NEAR * size:
-            parent[root], bones = near, bones + other
-            notes.append(f"{root!r} has no parent and is taken to hang on {near!r}.")
+    near = {root: _nearest(data.bones[root], [data.bones[name] for name in bones], size) for root in trees}
+    while trees:
+        root = min(trees, key=lambda r: near[r])
+        if near[root][0] > NEAR * size:
+            break
+        parent[root], added = near[root][1], trees.pop(root)
+        bones = bones + added
+        hung.append(root)
+        for other in trees:
+            near[other] = min(near[other], _nearest(data.bones[other], [data.bones[name] for name in added], size))
+    if hung:
+        shown = ", ".join(f"{root!r} on {parent[root]!r}" for root in hung[:2])
+        notes.append(f"{len(hung)} bones without a parent hang on the nearest one: {shown}{' …' if hung[2:] else ''}.")
     if len(deforming) > len(bones):
         notes.append(f"{len(deforming) - len(bones)} bones outside of the tree of {main!r} stay as they are.")
     needed = set(bones)
@@ -151,9 +161,26 @@ def joints_of(data):
     return bones, [parent[name] for name in bones], chain, notes
 
 
-def _distance(bone, other):
-    """How far a bone begins from another one's ends at rest, and the other's name."""
-    return min((bone.head_local - end).length for end in (other.head_local, other.tail_local)), other.name
+def _trunk(data, trees):
+    """The root of the tree that the others hang on: the longest of those that begin in the middle of the armature."""
+    places = [b.head_local.x for tree in trees.values() for b in (data.bones[name] for name in tree)]
+    middle, width = 0.5 * (max(places) + min(places)), max(places) - min(places)
+    inside = [r for r in trees if abs(data.bones[r].head_local.x - middle) <= MIDDLE * width] or list(trees)
+    return max(inside, key=lambda root: sum(data.bones[name].length for name in trees[root]))
+
+
+def _nearest(bone, others, size):
+    """How far a bone begins from the nearest of others at rest, and which that is; none of the other side."""
+    best = (math.inf, "")
+    start, side = bone.head_local, bone.head_local.x
+    for other in others:
+        a, b = other.head_local, other.tail_local
+        if abs(side) > MIDDLE * size and max(a.x * side, b.x * side) < 0.0:
+            continue
+        along = b - a
+        part = min(1.0, max(0.0, (start - a).dot(along) / max(along.length_squared, 1e-12)))
+        best = min(best, ((start - (a + part * along)).length, other.name))
+    return best
 
 
 def _parents_first(data):
@@ -380,7 +407,7 @@ def _keys(rig, result, known):
     data, pose = rig.armature.data, rig.armature.pose.bones
     count = len(result.frames)
     keyed = rig.chain if rig.is_held else rig.bones
-    moves, turns = ({name: np.zeros((count, n)) for name in rig.chain} for n in (3, 4))
+    moves, turns, sizes = ({name: np.ones((count, n)) for name in rig.chain} for n in (3, 4, 3))
     nearest = np.clip(np.round(result.frames).astype(int) - rig.frames[0], 0, len(rig.frames) - 1)
     for i in range(count):
         back, made = rig.worlds[nearest[i]].inverted(), {}
@@ -394,7 +421,7 @@ def _keys(rig, result, known):
             if name not in index:
                 own = rig.basis[nearest[i]][name]
                 made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
-                moves[name][i], turns[name][i], _ = own.decompose()
+                moves[name][i], turns[name][i], sizes[name][i] = own.decompose()
                 continue
             j = index[name]
             there = back @ Matrix.LocRotScale(Vector(result.places[i, j]), Quaternion(result.turns[i, j]), None)
@@ -402,8 +429,8 @@ def _keys(rig, result, known):
             scale = rig.scales.get((nearest[i], name), Vector((1.0, 1.0, 1.0)))
             made[name] = Matrix.LocRotScale(place, turn, scale)
             own = bone.convert_local_to_pose(made[name], bone.matrix_local, invert=True, **above)
-            move, turn, _ = own.decompose()
-            moves[name][i], turns[name][i] = move, turn
+            _, turn, _ = own.decompose()
+            moves[name][i], turns[name][i], sizes[name][i] = own.decompose()
             if bone.use_connect and bone.parent is not None:  # it cannot be moved: its children start where it ends up
                 own = Matrix.LocRotScale(None, turn, own.to_scale())
                 made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
@@ -417,6 +444,8 @@ def _keys(rig, result, known):
             keys.append((f"{path}.location", name, moves[name]))
         turning, values = _turning(path, pose[name].rotation_mode, turns[name])
         keys.append((turning, name, values))
+        if rig.is_held and np.abs(sizes[name] - 1.0).max() > 1e-5:  # constraints stretch bones, too
+            keys.append((f"{path}.scale", name, sizes[name]))
     return keys
 
 
