@@ -259,3 +259,14 @@ def test_errors_of_python_name_arguments_and_those_of_a_command_options(
     assert "--skeleton FILE" in capsys.readouterr().err
     with pytest.raises(poise.UnknownName, match="Did you mean 'chest'"):
         poise.Character.fit(poise.load(poise.sample_path("walk"))).body_index("chesst")
+
+
+@pytest.mark.parametrize("header", ["{'descr': (", "{'descr': '<f8', 'shape': (3,\\n", "x y", "{'a':\n  1\n 2"])
+def test_an_array_in_a_zip_whose_header_is_damaged(tmp_path: Path, sample: Motion, header: str) -> None:
+    poise.save(sample, tmp_path / "a.npz")
+    text = header.encode() + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(24)
+    parts = members(tmp_path / "a.npz")
+    refused(lambda: poise.load(pack(tmp_path / "b.npz", parts | {"times.npy": array})), "damaged")
+    other = {"poses.npy": array, "trans.npy": array, "betas.npy": array, "mocap_framerate.npy": array}
+    refused(lambda: poise.load(pack(tmp_path / "c.npz", other)), "damaged")

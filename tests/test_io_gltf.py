@@ -866,13 +866,6 @@ def test_a_mesh_packed_with_draco_is_told_and_its_clip_is_read(tmp_path):
     assert any("Draco" in warning for warning in motion.source.warnings)
 
 
-def test_data_packed_with_meshopt_are_refused_in_words(tmp_path):
-    content = made()
-    content["buffers"].append({"byteLength": 64, "extensions": {"EXT_meshopt_compression": {"fallback": True}}})
-    with pytest.raises(FileFormatError, match="meshopt"):
-        poise.load(saved(tmp_path, content))
-
-
 @needs_motions
 def test_a_file_is_read_once_for_all_its_clips_and_again_where_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

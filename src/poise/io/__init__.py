@@ -130,7 +130,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise FileFormatError("There is not enough memory to read it.", path=path, cure="Cut it.") from error
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}.") from error
-    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, RuntimeError) as error:
+    except Exception as error:
         problem = f"It is not built as its format says ({type(error).__name__}: {str(error)[:200]})."
         cure = "Export it again. If other programs read it, please report it."
         raise FileFormatError(problem, path=path, cure=cure) from error

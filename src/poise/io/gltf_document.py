@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
 from poise.io.files import file_size, parse_json, read_bytes
+from poise.io.gltf_meshopt import MAX_BYTES, MESHOPT, decoded
 
-MAX_BYTES = 96_000_000
-"""Largest file that is read, and largest sum of its buffers [bytes]."""
 MAX_JSON = 64_000_000
 """Largest JSON text [bytes]."""
 MAX_IMPLIED = 1_000_000
@@ -126,8 +125,6 @@ class GltfDocument:
     def view(self, index: Any) -> tuple[memoryview, int]:
         """Bytes of a buffer view, and its stride (0 if packed)."""
         view = self.item("bufferViews", index)
-        if any("meshopt" in name for name in view.get("extensions", {})):
-            raise self.fault("Its data are packed with meshopt compression.", "Export it again without compression.")
         buffer, start = view.get("buffer"), view.get("byteOffset", 0)
         length, stride = view.get("byteLength"), view.get("byteStride", 0)
         if type(buffer) is not int or not 0 <= buffer < len(self.buffers):
@@ -254,10 +251,9 @@ def open_gltf(path: Path, last: GltfDocument | None = None) -> GltfDocument:
             data = memoryview(_from_uri(path, buffer["uri"], length))
         elif index == 0 and binary is not None:
             data = binary
-        elif any("meshopt" in name for name in buffer.get("extensions", {})):
-            raise document.fault(
-                "Its data are packed with meshopt compression.", "Export it again without compression."
-            )
+        elif any(name in MESHOPT for name in buffer.get("extensions", {})):
+            buffers.append(b"")  # what lies in it is packed elsewhere
+            continue
         else:
             raise document.fault(
                 f"Buffer {index} names no data.", "Keep the .bin file beside the .gltf, or export a .glb."
@@ -265,7 +261,44 @@ def open_gltf(path: Path, last: GltfDocument | None = None) -> GltfDocument:
         if len(data) < length:
             raise document.fault(f"Buffer {index} claims {length} bytes and has {len(data)}.")
         buffers.append(bytes(data[:length]))
-    return GltfDocument(path, content, tuple(buffers), raw)
+    return _unpacked(GltfDocument(path, content, tuple(buffers), raw))
+
+
+def _unpacked(file: GltfDocument) -> GltfDocument:
+    """The same document without meshopt compression; itself if nothing is packed.
+
+    Raises:
+        FileFormatError: if packed data are damaged or of a version that is not read.
+    """
+    views = list(file.items("bufferViews"))
+    data = bytearray()
+    for k, view in enumerate(views):
+        extensions = view.get("extensions", {})
+        note = next((extensions[name] for name in MESHOPT if name in extensions), None)
+        if note is None:
+            continue
+        try:
+            values = decoded(file.buffers, note)
+        except (LookupError, TypeError, ValueError) as error:
+            problem = f"Buffer view {k} is packed with meshopt compression and cannot be unpacked ({error})."
+            raise file.fault(problem, "Export it again without compression.") from None
+        data += bytes(-len(data) % 8)
+        if len(data) + len(values) > MAX_BYTES:
+            raise file.fault(f"Its packed data unpack to more than {MAX_BYTES} bytes.")
+        views[k] = {n: v for n, v in view.items() if n != "extensions"} | {
+            "buffer": len(file.buffers),
+            "byteOffset": len(data),
+            "byteLength": len(values),
+        }
+        data += values
+    if not data:
+        return file
+    content = file.json | {"bufferViews": views}
+    content["buffers"] = [{"byteLength": len(b)} for b in (*file.buffers, data)]
+    for key in ("extensionsUsed", "extensionsRequired"):
+        names = [n for n in content.pop(key, []) if n not in MESHOPT]
+        content |= {key: names} if names else {}
+    return GltfDocument(file.path, content, (*file.buffers, bytes(data)), b"")
 
 
 def _misshapen(value: Any, form: Any, where: str) -> str:

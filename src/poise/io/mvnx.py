@@ -7,6 +7,7 @@ Z up. In the "identity" frame all segments are turned like the world. Source: MV
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -128,7 +129,8 @@ def _parse(path: Path) -> _Recording:
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag == "subject" and not found.points:
-            found.fps = float(attributes.get("frameRate", "nan"))
+            with suppress(ValueError):
+                found.fps = float(attributes.get("frameRate", "nan"))
             found.name = attributes.get("label", "")
         elif tag == "segment":
             at["segment"] = attributes.get("label", "")

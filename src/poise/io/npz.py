@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Collection
@@ -60,6 +61,13 @@ def matches(path: Path, head: bytes) -> bool:
     return path.suffix.lower() in EXTENSIONS and head.startswith(b"PK") and b"header.npy" in head[:64]
 
 
+DAMAGED = (
+    zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError,
+    SyntaxError, tokenize.TokenError,
+)  # fmt: skip
+"""What a damaged zip raises, or the header of an array in it, which NumPy reads as Python."""
+
+
 def members(path: Path) -> set[str]:
     """Names of the arrays in an npz of any program; none if it is damaged."""
     try:
@@ -92,7 +100,7 @@ def some_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
                 found[name] = array if array.dtype.kind in "US" else array.astype(np.float64)
     except FileFormatError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+    except DAMAGED as error:
         raise FileFormatError(f"The zip is damaged: {error}.", path=path, cure=cure) from error
     return found
 
@@ -226,7 +234,7 @@ def _unpack(path: Path) -> dict[str, npt.NDArray[Any]]:
                     arrays[name] = _array(path, name, member, info.file_size)
     except FileFormatError:
         raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError) as error:
+    except DAMAGED as error:
         raise FileFormatError(f"The zip is cut off or damaged: {error}", path=path, cure=CURE) from error
     return arrays
 
