@@ -122,7 +122,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
         rows,
         answers,
         rng.normal(size=(K, 3)),
-        np.array([0.3, 0.0, 0.9, 0.5, 0.2]),
+        np.array([0.3, 0.0, 0.9, -1.0, 0.2]),  # one is joined
         largest,
         diagonal,
     )
@@ -136,7 +136,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
     A, g, friction = random_problem(rng, K, 0.2)
     friction[3:], rows = 0.0, 3 * K - 4  # the last two take one row each
     inverse, scale = np.linalg.inv(A[:rows, :rows] + 0.5 * np.eye(rows)), rng.uniform(0.5, 2.0, K)
-    friction[:1] = 0.0
+    friction[:1] = -1.0
     both = []
     for call in (split_cones, split_cones.twin):
         y, z, left = np.sin(np.arange(1.0 * rows)), np.cos(np.arange(1.0 * rows)), np.zeros(2)
@@ -145,7 +145,7 @@ def test_compiled_contacts_equal_their_twins() -> None:
     assert np.allclose(*both, rtol=1e-10, atol=1e-10)
     for seed in range(8):
         A, g, friction = random_problem(np.random.default_rng(seed), K, 0.2)
-        friction[seed % K] = 0.0
+        friction[seed % K], friction[(seed + 2) % K] = 0.0, -1.0
         both, turns = [], []
         for call in (contacts.newton, contacts.newton.twin):
             p = np.zeros((K, 3))
@@ -302,13 +302,97 @@ def test_scenes_that_make_no_sense_are_refused(text: str, words: str) -> None:
         Bodies([model], text if "<" in text else read_scene(text).mjcf)
 
 
-def test_joined_bodies_by_equalities_are_refused() -> None:
+def test_bodies_welded_together_are_refused() -> None:
     text = (
         '<mujoco><worldbody><body name="a"><freejoint/><geom size="0.1"/></body></worldbody>'
         '<equality><weld body1="a"/></equality></mujoco>'
     )
-    with pytest.raises(InvalidValue, match="equality constraints"):
+    with pytest.raises(InvalidValue, match="other than connect"):
         Bodies([FIGURES["biped"]()], text)
+
+
+def chain(count: int) -> str:
+    """Capsules in a level row at a height of 3 m, the first held at its end, as MJCF text."""
+    pieces = "".join(
+        f'<body name="{k}" pos="{0.2 * k + 0.1} 0 3" quat="0.7071067811865476 0 0.7071067811865476 0"><freejoint/>'
+        '<geom type="capsule" size="0.02 0.1" mass="0.3"/></body>'
+        for k in range(count)
+    )
+    joins = '<connect body1="world" body2="0" anchor="0 0 3"/>' + "".join(
+        f'<connect body1="{k}" body2="{k + 1}" anchor="0 0 0.1"/>' for k in range(count - 1)
+    )
+    return f"<mujoco><worldbody>{PLANE}{pieces}</worldbody><equality>{joins}</equality></mujoco>"
+
+
+def test_a_chain_swings_and_gains_no_energy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("poise.world.world.SETTLING_TIME", 0.0)
+    world = World(chain(6), dt=0.005)
+    start = world.bodies.energy()
+    energies, apart, low = [], [], np.inf
+    for _ in range(300):
+        world.step()
+        energies.append(world.bodies.energy())
+        apart.append(float(np.linalg.norm(world.bodies.apart, axis=1).max()))
+        low = min(low, float(world.bodies.places()[0][-1, 2]))
+    assert low < 2.1  # it swung down, 1.2 m long
+    assert max(energies) <= start + 1e-9
+    risen = max(np.array(energies) - np.minimum.accumulate(energies))
+    assert risen < 0.01 * start  # what draws joined points together again
+    assert max(apart) < 0.02
+    before = world.save()
+    world.step()
+    once = world.q.copy()
+    world.restore(before)
+    world.step()
+    assert np.array_equal(once, world.q)
+
+
+def test_a_rope_bridge_carries_a_crate_and_a_rope_hangs(tmp_path: Path) -> None:
+    file = tmp_path / "bridge.toml"
+    file.write_text(
+        """
+        schema = "poise.scene/1"
+        [[ropes]]
+        name = "bridge"
+        start = [0, 0, 1]
+        end = [2, 0, 1]
+        pieces = 8
+        mass = 2.5
+        width = 0.8
+        [[ropes]]
+        name = "rope"
+        start = [0, 2, 2.5]
+        end = [1, 2, 2.5]
+        pieces = 5
+        mass = 0.1
+        hangs_free = true
+        [[bodies]]
+        name = "crate"
+        place = [1, 0, 1.2]
+        sides = [0.4, 0.4, 0.4]
+        mass = 30
+        """
+    )
+    world = World(file)
+    for _ in range(50):
+        world.step()
+    places = dict(zip(world.bodies.names, world.bodies.places()[0], strict=True))
+    assert 0.7 < places["scene/crate"][2] < 1.2  # on the planks, which sag by 0.2 m
+    assert world.report()["contact_residual_p95_m_s"] < 1e-3
+    assert np.linalg.norm(world.bodies.apart, axis=1).max() < 0.005
+    rope = places["scene/rope 5"] - (0.0, 2.0, 2.5)
+    assert 0.5 < np.linalg.norm(rope) < 0.95  # it swings below its start, about 1 m long
+    assert rope[2] < -0.1
+
+
+@pytest.mark.parametrize(("key", "words"), [("end = [0, 0, 1]", "one place"), ("pieces = 0", "pieces")])
+def test_a_rope_that_makes_no_sense_is_refused(tmp_path: Path, key: str, words: str) -> None:
+    file = tmp_path / "rope.toml"
+    fields = {"end": "end = [2, 0, 1]", "pieces": "pieces = 3"} | {key.split(" ", maxsplit=1)[0]: key}
+    text = "\n".join(fields.values())
+    file.write_text(f'schema = "poise.scene/1"\n[[ropes]]\nname = "r"\nstart = [0, 0, 1]\nmass = 1\n{text}\n')
+    with pytest.raises(FileFormatError, match=words):
+        World(file)
 
 
 def test_rubble_depends_on_its_seed_alone() -> None:

@@ -100,6 +100,8 @@ class Bodies:
         nq, nv: Coordinates and dofs of the whole.
         first, width: First dof and number of dofs of each tree, shape (T,).
         is_figure: Which trees are figures, shape (T,).
+        is_exact: These, and those of bodies that are joined to others at points, as chains are, shape (T,).
+        apart: How far such points are from each other in the contacts last asked for [m], shape (J, 3).
         figure_of: Figure of each tree, whose trees come first, −1 for others and for what never moves, shape (T + 1,).
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
@@ -131,11 +133,12 @@ class Bodies:
             around = mujoco.MjSpec.from_string(scene)
         except ValueError as error:
             raise InvalidValue(f"MuJoCo cannot read this scene: {error}") from error
-        if around.equalities or around.tendons:
+        if around.tendons or any(e.type != mujoco.mjtEq.mjEQ_CONNECT for e in around.equalities):
             raise InvalidValue(
-                "The scene has equality constraints or tendons, which are not simulated. Leave them out, "
-                "or join bodies by hinges and slides."
+                "The scene has tendons, or equality constraints other than connect, which are not simulated. Leave "
+                "them out, or join bodies by connect, hinges and slides."
             )
+        joins = _taken_joins(around)
         own = [geom for geom in around.geoms if geom.parent.name == "world" and geom.type in _GROUND]
         _let_meet(around.geoms, SCENE | everyone, margin)
         if ground:
@@ -193,6 +196,13 @@ class Bodies:
         )
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
+        known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
+        self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
+        self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
+        self._join_trees = self._tree_of_body[self._join_bodies]
+        self.is_exact = self.is_figure.copy()
+        self.is_exact[self._join_trees[self._join_trees >= 0]] = True
+        self.apart: Array = np.zeros((len(self._join_bodies), 3))
         moves = np.flatnonzero(~self.is_figure)
         kind = m.jnt_type[m.dof_jntid[self.first[moves]]] if len(moves) else np.zeros(0)
         # one free body: its angular bias is left out, which makes small things spin without end at 10 ms
@@ -263,7 +273,30 @@ class Bodies:
         self._entries[:-1] = self._d.M
 
     def touches(self) -> Touches:
-        """All contacts of the state last moved to."""
+        """All contacts of the state last moved to; then the points at which bodies are joined, with friction −1."""
+        contacts = self._contacts()
+        count = len(self._join_bodies)
+        if not count:
+            return contacts
+        places = np.empty((count, 2, 3))
+        rows = np.zeros((count, 2, 3, contacts.rows.shape[-1]))
+        for k, s in np.ndindex(count, 2):
+            body, tree = int(self._join_bodies[k, s]), int(self._join_trees[k, s])
+            places[k, s], own = self.point(body, self._join_places[k, s])
+            if tree >= 0:
+                rows[k, s, :, : self.width[tree]] = (2 * s - 1) * own[:, self._dofs(tree)]
+        self.apart = places[:, 1] - places[:, 0]
+        trees = self._join_trees.copy()
+        for k in np.flatnonzero((trees[:, 0] == trees[:, 1]) & (trees[:, 0] >= 0)):
+            rows[k, 0] += rows[k, 1]
+            rows[k, 1], trees[k, 1] = 0.0, -1
+        joined = Touches(
+            places[:, 0], np.tile(np.eye(3), (count, 1, 1)), np.zeros(count), np.full(count, -1.0),
+            self._join_bodies, trees, rows,
+        )  # fmt: skip
+        return Touches._make(np.concatenate(pair) for pair in zip(contacts, joined))
+
+    def _contacts(self) -> Touches:
         d = self._d
         known = np.flatnonzero(d.contact.efc_address >= 0)
         width = int(self.width.max(initial=1))
@@ -399,6 +432,28 @@ def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:
     for geom in geoms:
         geom.contype, geom.conaffinity, geom.condim = SCENE, affinity, 3
         geom.margin = max(geom.margin, margin)
+
+
+def _taken_joins(scene: mujoco.MjSpec) -> list[tuple[list[str], Array]]:
+    """The points at which bodies of a scene are joined: the two names, and places in their frames [m], shape (2, 3).
+
+    They are taken out of the scene, and what is joined does not collide.
+    """
+    if not scene.equalities:
+        return []
+    try:
+        m = scene.compile()
+    except ValueError as error:
+        raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
+    out = []
+    for k in range(m.neq):
+        names = [m.body(int(b)).name for b in (m.eq_obj1id[k], m.eq_obj2id[k])]
+        out.append((names, m.eq_data[k, :6].reshape(2, 3).copy()))
+        if "world" not in names:
+            scene.add_exclude(bodyname1=names[0], bodyname2=names[1])
+    for join in list(scene.equalities):
+        scene.delete(join)
+    return out
 
 
 def _figure(model: Model, number: int, everyone: int, friction: float, pairs: Index | None) -> mujoco.MjSpec:

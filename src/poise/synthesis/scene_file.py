@@ -18,7 +18,7 @@
     time = 3.0
 
 Lengths in meters, times in seconds, angles in degrees, Z up; the built-in figures stand at the origin and face +x.
-`poise simulate --scene` reads the same file, with [[bodies]] and [rubble] that move by physics
+`poise simulate --scene` reads the same file, with [[bodies]], [[ropes]] and [rubble] that move by physics
 (`poise.world.scenes`), and [[figures]] (`poise.world.cast`).
 """
 
@@ -186,6 +186,21 @@ class BodyTable(Table):
     slide: Direction | None = None
 
 
+class RopeTable(Table):
+    """[[ropes]]: pieces joined end to end between two places: round ones, or with a width the planks of a bridge."""
+
+    name: Text
+    start: Triple
+    end: Triple
+    pieces: Annotated[int, Field(ge=1, le=60)] = 10
+    mass: Annotated[Number, AfterValidator(_above_zero)]
+    radius: Annotated[Number, AfterValidator(_above_zero)] = 0.02
+    width: Annotated[Number, AfterValidator(_above_zero)] | None = None
+    slack: Annotated[Number, Field(ge=0.0, le=1.0)] = 0.02
+    hangs_free: bool = False
+    friction: Friction = 0.8
+
+
 class RubbleTable(Table):
     """[rubble]: loose pieces of wood on the way of the figure."""
 
@@ -240,6 +255,7 @@ class SceneTable(Table):
     bars: tuple[BarTable, ...] = ()
     balls: tuple[BallTable, ...] = ()
     bodies: tuple[BodyTable, ...] = ()
+    ropes: tuple[RopeTable, ...] = ()
     rubble: RubbleTable | None = None
     figures: tuple[dict[str, Any], ...] = ()
     events: tuple[dict[str, Any], ...] = ()
@@ -274,7 +290,7 @@ def scene_of(
         FileFormatError: as `load_scene`.
     """
     place, file = Place(path), scene_table(text, options, path=path)
-    for key in ("bodies", "rubble", "figures"):
+    for key in ("bodies", "ropes", "rubble", "figures"):
         if getattr(file, key):
             raise place.error(
                 f"it has {key}, which `poise synthesize` does not simulate.",

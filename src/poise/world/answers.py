@@ -307,14 +307,14 @@ def agree(
         jacobian = touches.rows[contacts, side, :, : dofs.stop - dofs.start].reshape(-1, dofs.stop - dofs.start)
         touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
     label = np.empty(len(start), dtype=np.int64)
-    label_islands(touches.trees, bodies.is_figure, label, np.empty(bodies.tree_count, dtype=np.int64))
+    label_islands(touches.trees, bodies.is_exact, label, np.empty(bodies.tree_count, dtype=np.int64))
     loose, linked = np.flatnonzero(label < 0), np.flatnonzero(label >= 0)
 
     def solve(own: Index, v: Array, p: Array) -> Impulses:
         few = touches.of(own, bodies.width)
         most = few.rows.shape[-1]
         return solve_contacts(
-            few, answers[own, ..., :most], bodies.first, bodies.width, bodies.is_figure, v, wanted[own], p,
+            few, answers[own, ..., :most], bodies.first, bodies.width, bodies.is_exact, v, wanted[own], p,
             largest[own], mass,
         )  # fmt: skip
 

@@ -9,8 +9,10 @@ what does not separate pushes, what sticks stays inside its cone, what slides is
 μ |u_t| (De Saxcé) makes the cone of a sliding contact that of Coulomb. A = Σ J B Jᵀ over the trees, where B is M⁻¹ of a
 body and the response of a figure, which is not symmetric, see `poise.step.solve`.
 
-All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts linked to a figure, also
-through other bodies, are then solved exactly: light bodies under a foot make sweeps stall. Newton's method gets
+Two points that are joined, as in a chain, are a contact of negative friction: any p, and u = 0.
+
+All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. What is linked to a figure or a chain,
+also through other bodies, are then solved exactly: sweeps stall with light bodies under a foot. Newton's method gets
 there in a few steps; where it does not, splitting does (Douglas and Rachford). Neither needs symmetry. Source:
 [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
@@ -67,7 +69,7 @@ def solve_contacts(
     answers: Array,
     first: Index,
     width: Index,
-    is_figure: Flags,
+    exact: Flags,
     v: Array,
     wanted: Array,
     start: Array,
@@ -80,7 +82,7 @@ def solve_contacts(
         touches: The contacts, K of them.
         answers: Change of velocity per unit impulse along each row, shape (K, 2, 3, W).
         first, width: First dof and number of dofs of each tree, shape (T,).
-        is_figure: Which trees are figures, shape (T,).
+        exact: Trees whose contacts, and all that are linked to them, are solved exactly, shape (T,).
         v: Velocities without contact, shape (nv,).
         wanted: Relative velocity along each row that counts as zero [m/s], shape (K, 3).
         start: Impulses to begin with, shape (K, 3).
@@ -95,7 +97,7 @@ def solve_contacts(
     diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
     p, now = start.copy(), v.copy()
     apply_impulses(trees, first, width, answers, p, now)
-    islands = [own for own in islands_of(trees, is_figure) if len(own) <= LARGEST]
+    islands = [own for own in islands_of(trees, exact) if len(own) <= LARGEST]
     awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
     sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
     for own in islands:  # solved below
@@ -153,8 +155,8 @@ def split(
     """
     K = len(friction)
     largest = np.full(K, np.inf) if largest is None else largest
-    order = np.argsort(friction <= 0.0, kind="stable")  # those without friction last
-    cones = int((friction > 0.0).sum())
+    order = np.argsort(friction == 0.0, kind="stable")  # those without friction last
+    cones = int((friction != 0.0).sum())
     sizes = np.where(np.arange(K) < cones, 3, 1)
     rows = np.concatenate([(3 * order[:cones, None] + np.arange(3)).ravel(), 3 * order[cones:]])
     A, g, friction, largest = A[np.ix_(rows, rows)], g[rows], friction[order], largest[order]
@@ -214,13 +216,15 @@ def sweep_contacts(
             if not d[0] > 1e-12 or not awake[own].any():
                 continue
             old = p[i].copy()
-            p[i, 0] = min(largest[i], max(0.0, old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0]))
+            p[i, 0] = old[0] - (along(i, 0) - wanted[i, 0] + soft[0] * old[0]) / d[0]
+            if friction[i] >= 0.0:
+                p[i, 0] = min(largest[i], max(0.0, p[i, 0]))
             push(i, 0, p[i, 0] - old[0])
             across = max(d[1], d[2])
             if across > 1e-12:
                 following = [p[i, r] - (along(i, r) - wanted[i, r] + soft[r] * old[r]) / across for r in (1, 2)]
                 size, most = float(np.hypot(*following)), friction[i] * p[i, 0]
-                p[i, 1:] = np.array(following) * (most / size if size > most else 1.0)
+                p[i, 1:] = np.array(following) * (most / size if size > most and friction[i] >= 0.0 else 1.0)
             for r in (1, 2):
                 push(i, r, p[i, r] - old[r])
             if np.max(np.abs(p[i] - old) * d) >= tolerance:
@@ -248,8 +252,9 @@ def newton(A, g, friction, largest, most, tolerance, p, room):
 
     def look(p):
         y = p - (A @ p.ravel() + g).reshape(K, 3) / d[:, None]
-        normal, size = np.clip(y[:, 0], 0.0, largest), np.hypot(y[:, 1], y[:, 2])
-        radius = friction * normal
+        joined, size = friction < 0.0, np.hypot(y[:, 1], y[:, 2])
+        normal = np.where(joined, y[:, 0], np.clip(y[:, 0], 0.0, largest))
+        radius = np.where(joined, size, friction * normal)
         part = np.where(size > radius, radius / np.where(size > 0.0, size, 1.0), 1.0)
         wrong = p - np.column_stack([normal, part[:, None] * y[:, 1:]])
         return y, size, radius, wrong, float(np.square(wrong * d[:, None]).sum())
@@ -266,7 +271,7 @@ def newton(A, g, friction, largest, most, tolerance, p, room):
         if turn == most or not np.isfinite(worst):
             break
         D = np.zeros((K, 3, 3))
-        follows = (y[:, 0] > 0.0) & (y[:, 0] < largest)
+        follows = (friction < 0.0) | ((y[:, 0] > 0.0) & (y[:, 0] < largest))
         D[:, 0, 0] = follows
         for i in range(K):
             if size[i] <= radius[i]:
@@ -311,7 +316,7 @@ def split_cones(inverse, g, friction, largest, scale, cones, rho, most, toleranc
     each = np.concatenate([np.repeat(scale[:cones], 3), scale[cones:]])
     for turn in range(most):
         right = rho * z + y - g
-        right[:end:3] -= friction[:cones] * np.hypot(y[1:end:3], y[2:end:3])
+        right[:end:3] -= np.maximum(friction[:cones], 0.0) * np.hypot(y[1:end:3], y[2:end:3])
         x = inverse @ right
         near = x - y / rho
         following = np.concatenate([
@@ -328,7 +333,10 @@ def split_cones(inverse, g, friction, largest, scale, cones, rho, most, toleranc
 
 
 def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
-    """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3); cut off where they are larger than allowed."""
+    """The points of the cones |p_t| ≤ μ p_n nearest to p, shape (K, 3); cut off where they are larger than allowed.
+
+    Where μ is negative two points are joined: any impulse may act.
+    """
     normal, size = p[:, 0], np.hypot(p[:, 1], p[:, 2])
     onto = np.where(friction * size <= -normal, 0.0, (normal + friction * size) / (1.0 + friction**2))
     inside = (size <= friction * normal) & (normal >= 0.0)  # without friction both may be zero
@@ -338,7 +346,7 @@ def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
         out[:, 0] = np.minimum(out[:, 0], largest)
         size, held = np.hypot(out[:, 1], out[:, 2]), friction * out[:, 0]
         out[:, 1:] *= np.divide(held, size, out=np.ones_like(size), where=size > held)[:, None]
-    return out
+    return np.where(friction[:, None] < 0.0, p, out)
 
 
 def natural_residual(A: Array, g: Array, friction: Array, p: Array, largest: Array | None = None) -> Array:
@@ -351,7 +359,7 @@ def natural_residual(A: Array, g: Array, friction: Array, p: Array, largest: Arr
 def _natural(u: Array, p: Array, friction: Array, mean: Array, largest: Array | None) -> Array:
     mean = np.maximum(mean, 1e-9)[:, None]
     wrong = u.copy()
-    wrong[:, 0] += friction * np.hypot(u[:, 1], u[:, 2])
+    wrong[:, 0] += np.maximum(friction, 0.0) * np.hypot(u[:, 1], u[:, 2])
     return np.max(np.abs(mean * (p - project(p - wrong / mean, friction, largest))), axis=1)
 
 

@@ -18,7 +18,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
-from poise.synthesis.scene_file import BodyTable, scene_from, scene_table
+from poise.synthesis.scene_file import BodyTable, RopeTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
 from poise.terrain.shapes import PLANE, Platform, Steps
@@ -133,7 +133,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) ->
 
     names = [
         thing.name
-        for kind in (file.walls, file.boxes, file.bars, file.holds, file.bodies, file.balls)
+        for kind in (file.walls, file.boxes, file.bars, file.holds, file.bodies, file.balls, file.ropes)
         for thing in kind
     ]
     for name in sorted({name for name in names if names.count(name) > 1}):
@@ -161,7 +161,12 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) ->
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
         out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale, terrain=terrain)
-    return Surroundings(_mjcf(out), scene.balls, tuple(carried))
+    joins: list[str] = []
+    for rope in file.ropes:
+        own, ends = _rope(rope, path)
+        out += own
+        joins += ends
+    return Surroundings(_mjcf(out, joins), scene.balls, tuple(carried))
 
 
 def _moved(movement: Movement, place: Array, time: float) -> tuple[Array, Array]:
@@ -292,6 +297,43 @@ def _body(table: BodyTable, path: Path) -> str:
         f'    <body name={quoteattr(table.name)} pos="{_numbers(table.place)}" quat="{_numbers(turn)}">'
         f"\n      {joint}{geom}\n    </body>"
     )
+
+
+def _rope(table: RopeTable, path: Path) -> tuple[list[str], list[str]]:
+    """The pieces of one of [[ropes]], and what joins them: at a point, or at both edges of planks."""
+    start, end = np.array(table.start), np.array(table.end)
+    span = float(np.linalg.norm(end - start))
+    if span < 1e-6:
+        raise FileFormatError(f"rope {table.name!r}: start and end are one place.", path=path, cure="Move one of them.")
+    sag = 0.5 * span * np.sqrt((1.0 + table.slack) ** 2 - 1.0)  # it begins as a V, or as a stair where it is upright
+    part = np.linspace(0.0, 1.0, table.pieces + 1)[:, None]
+    knots = start + part * (end - start) - np.array([0.0, 0.0, sag]) * (1.0 - np.abs(2.0 * part - 1.0))
+    across = np.cross(end - start, (0.0, 0.0, 1.0))
+    level = float(np.linalg.norm(across))
+    across = across / level if level > 1e-6 else np.array([0.0, 1.0, 0.0])
+    half = 0.5 * (table.width or 0.0)
+    edges = (0.0,) if table.width is None else (-half, half)
+    bodies, names = [], [f"{table.name} {k + 1}" for k in range(table.pieces)]
+    lengths = np.linalg.norm(np.diff(knots, axis=0), axis=1)
+    for name, length, (a, b) in zip(names, lengths, pairwise(knots)):
+        axes = _numbers((*((b - a) / length), *across))
+        size = (0.5 * length, half or table.radius, table.radius)
+        shape = 'type="box"' if table.width else 'type="capsule" euler="0 90 0"'
+        sizes = _numbers(size if table.width else (table.radius, 0.5 * length))
+        bodies.append(
+            f'    <body name={quoteattr(name)} pos="{_numbers(0.5 * (a + b))}" xyaxes="{axes}">\n      <freejoint/>'
+            f'<geom {shape} size="{sizes}" mass="{table.mass!r}" friction="{table.friction!r} 0.005 0.0001"/>'
+            "\n    </body>"
+        )
+    joins = [f'body1="world" body2={quoteattr(names[0])} anchor="{_numbers(start + e * across)}"' for e in edges]
+    if not table.hangs_free:
+        joins += [f'body1="world" body2={quoteattr(names[-1])} anchor="{_numbers(end + e * across)}"' for e in edges]
+    for (one, other), length in zip(pairwise(names), lengths):
+        joins += [
+            f'body1={quoteattr(one)} body2={quoteattr(other)} anchor="{_numbers((0.5 * length, e, 0.0))}"'
+            for e in edges
+        ]
+    return bodies, ["  <equality>", *(f"    <connect {join}/>" for join in joins), "  </equality>"]
 
 
 def _ground(height: float) -> str:

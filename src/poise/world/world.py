@@ -118,8 +118,7 @@ class World:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
             driver.begin(driver.character, self.dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
-        self.figures: tuple[Figure, ...] = tuple(figure for figure, _, _ in everyone)
-        figures = self.figures
+        self.figures = figures = tuple(figure for figure, _, _ in everyone)
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
         self._masses = np.array([figure.character.mass for figure in figures])
         self.mass = float(self._masses.mean()) if figures else BODY
@@ -322,7 +321,6 @@ class World:
                         frame=len(self.track), reason="too fast",
                     )  # fmt: skip
             q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
-        self.q = q
         self.time = len(self.track) * self.dt
         self._carry(self.time)
         self._throw(self.time)
@@ -391,6 +389,9 @@ class World:
         wanted = np.zeros((len(touches.gaps), 3))
         wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
         wanted[count:, 0] = limits
+        wanted[count - len(self.bodies.apart) : count] = -np.clip(
+            RECOVERED * self.bodies.apart / self.dt, -FASTEST, FASTEST
+        )
         if not self._is_settling:
             wanted += surface_velocities(touches, self._carried, self.time, self.dt)
         weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
@@ -434,7 +435,7 @@ class World:
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
         on = self.bodies.figure_of[own.trees]
-        self._numbers["contacts"].append(float(count))
+        self._numbers["contacts"].append(float(count - len(bodies.apart)))
         self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
         self._numbers["cut"].append(float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()))
         self._numbers["penetration"].append(float(np.maximum(-own.gaps, 0.0).max(initial=0.0)))
@@ -468,8 +469,7 @@ class World:
 
     def companions(self, since: int = 0) -> tuple[Companion, ...]:
         """The world's own figures at every step so far, from one on."""
-        own = [f for f in self.figures if f.driver is not None]
-        return tuple(Companion(f.name, f.character, np.array(f.poses[since:])) for f in own)
+        return tuple(Companion(f.name, f.character, np.array(f.poses[since:])) for f in self.figures if f.driver)
 
     def things(self, since: int = 0) -> tuple[Thing, ...]:
         """The bodies at every step so far, from one on."""

@@ -31,7 +31,7 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
             real *impulse = p + 3 * i, step[3], change = 0;
             if (!(d[0] > 1e-12) || !((own[0] >= 0 && awake[own[0]]) || (own[1] >= 0 && awake[own[1]]))) continue;
             real old = impulse[0], u = along(own, first, width, w, J, 0, v) - wanted[3 * i] + soft[0] * old;
-            impulse[0] = smaller(largest[i], larger(0, old - u / d[0]));
+            impulse[0] = friction[i] < 0 ? old - u / d[0] : smaller(largest[i], larger(0, old - u / d[0]));
             step[0] = impulse[0] - old;
             if (step[0] != 0) push(own, first, width, w, W, 0, step[0], v);
             real across = larger(d[1], d[2]), t1 = impulse[1], t2 = impulse[2];
@@ -39,7 +39,7 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
                 real next1 = t1 - (along(own, first, width, w, J, 1, v) - wanted[3 * i + 1] + soft[1] * t1) / across;
                 real next2 = t2 - (along(own, first, width, w, J, 2, v) - wanted[3 * i + 2] + soft[2] * t2) / across;
                 real size = sqrt(next1 * next1 + next2 * next2), most = friction[i] * impulse[0];
-                real part = size > most ? most / size : 1;
+                real part = size > most && friction[i] >= 0 ? most / size : 1;
                 impulse[1] = part * next1;
                 impulse[2] = part * next2;
             }
@@ -68,14 +68,14 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
     for (word turn = 0; turn < most; turn++) {
         for (word j = 0; j < n; j++) right[j] = rho * z[j] + y[j] - g[j];
         for (word i = 0; i < cones; i++)
-            right[3 * i] -= friction[i] * sqrt(y[3 * i + 1] * y[3 * i + 1] + y[3 * i + 2] * y[3 * i + 2]);
+            right[3 * i] -= larger(0, friction[i]) * sqrt(y[3 * i + 1] * y[3 * i + 1] + y[3 * i + 2] * y[3 * i + 2]);
         for (word j = 0; j < n; j++) x[j] = dot(inverse + j * n, right, n);
         left[0] = left[1] = 0;
         for (word i = 0; i < cones; i++) {
             real a = x[3 * i] - y[3 * i] / rho, b = x[3 * i + 1] - y[3 * i + 1] / rho;
             real c = x[3 * i + 2] - y[3 * i + 2] / rho, size = sqrt(b * b + c * c), mu = friction[i];
             real next[3] = {a, b, c};
-            if (size > mu * a || a < 0) { /* without friction size and mu * a may both be zero */
+            if (mu >= 0 && (size > mu * a || a < 0)) { /* without friction size and mu * a may both be zero */
                 real normal = mu * size <= -a ? 0 : (a + mu * size) / (1 + mu * mu);
                 real part = size > 0 ? mu * normal / size : 0;
                 next[0] = normal;
@@ -123,8 +123,9 @@ static real look(word k, const real *A, const real *g, const real *friction, con
             word j = 3 * i + r;
             own[r] = p[j] - (dot(A + j * n, p, n) + g[j]) / d[i];
         }
-        real normal = smaller(largest[i], larger(0, own[0])), size = sqrt(own[1] * own[1] + own[2] * own[2]);
-        real radius = friction[i] * normal, part = size > radius ? radius / size : 1;
+        real normal = friction[i] < 0 ? own[0] : smaller(largest[i], larger(0, own[0]));
+        real size = sqrt(own[1] * own[1] + own[2] * own[2]), radius = friction[i] < 0 ? size : friction[i] * normal;
+        real part = size > radius ? radius / size : 1;
         left[0] = p[3 * i] - normal;
         left[1] = p[3 * i + 1] - part * own[1];
         left[2] = p[3 * i + 2] - part * own[2];
@@ -183,7 +184,8 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
         if (turn == most) return -1;
         word count = 0;
         for (word i = 0; i < k; i++) {
-            int follows = y[3 * i] > 0 && y[3 * i] < largest[i], pushes = y[3 * i] > 0 && friction[i] > 0;
+            int joined = friction[i] < 0, follows = joined || (y[3 * i] > 0 && y[3 * i] < largest[i]);
+            int pushes = joined || (y[3 * i] > 0 && friction[i] > 0);
             for (word r = 0; r < 3; r++) {
                 step[3 * i + r] = -wrong[3 * i + r];
                 if (r == 0 ? follows : pushes) unknown[count++] = 3 * i + r;
@@ -194,7 +196,7 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
             const real *own = y + 3 * i;
             real normal = smaller(largest[i], larger(0, own[0])), size = sqrt(own[1] * own[1] + own[2] * own[2]);
             real radius = friction[i] * normal, D[3] = {0, 0, 0};
-            if (r == 0 || size <= radius) {
+            if (r == 0 || size <= radius || friction[i] < 0) {
                 D[r] = 1;
             } else {
                 for (word s = 1; s < 3; s++) D[s] = radius / size * ((s == r) - own[r] * own[s] / (size * size));
