@@ -308,7 +308,6 @@ def agree(
         touched.append(Touched(k, own, dofs, contacts, side, jacobian, is_plain))
     label = np.empty(len(start), dtype=np.int64)
     label_islands(touches.trees, bodies.is_exact, label, np.empty(bodies.tree_count, dtype=np.int64))
-    loose, linked = np.flatnonzero(label < 0), np.flatnonzero(label >= 0)
 
     def solve(own: Index, v: Array, p: Array) -> Impulses:
         few = touches.of(own, bodies.width)
@@ -318,34 +317,35 @@ def agree(
             largest[own], mass,
         )  # fmt: skip
 
-    p, residual = np.zeros_like(start), np.zeros(len(start))
-    p[loose], rest, residual[loose] = solve(loose, free, start[loose])
-    if not len(linked):
-        return Impulses(p, rest, residual), 0.0, forces, answered
-    p[linked] = start[linked]
-    along = [p[one.contacts].ravel() / dt for one in touched]
-    known = [one.answer(force) for one, force in zip(touched, along)]
-    wrong, found = np.inf, Impulses(p, rest, residual)
-    for _ in range(ROUNDS):
-        without = [own.a - own.change @ force for own, force in zip(known, along)]
-        for one, own, a in zip(touched, known, without):
-            answers[one.contacts, one.side, :, : len(a)] = own.change.T.reshape(-1, 3, len(a))
-            rest[one.dofs] = one.lists.step.state.v + dt * a
-        guess = solve(linked, rest, p[linked])
-        p[linked] = guess.p
-        along = [p[one.contacts].ravel() / dt for one in touched]
-        expected = [a + own.change @ force for a, own, force in zip(without, known, along)]
-        known = [
-            own._replace(a=a) if one.is_plain else one.answer(force, own)
-            for one, a, own, force in zip(touched, expected, known, along)
-        ]
-        off = [one.jacobian @ (own.a - other) for one, own, other in zip(touched, known, expected)]
-        worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
-        if worst < wrong:
-            residual[linked] = guess.residual
-            wrong, found = worst, Impulses(p.copy(), guess.v, residual.copy())
-        if worst < close:
-            break
+    p, residual, wrong = start.copy(), np.zeros(len(start)), 0.0
+    loose = np.flatnonzero(label < 0)
+    p[loose], v, residual[loose] = solve(loose, free, start[loose])
+    for island in np.unique(label[label >= 0]).tolist():
+        own, mine = np.flatnonzero(label == island), [one for one in touched if label[one.contacts[0]] == island]
+        along = [p[one.contacts].ravel() / dt for one in mine]
+        known = [one.answer(force) for one, force in zip(mine, along)]
+        least, found = np.inf, Impulses.none(len(own), v)
+        for _ in range(ROUNDS):
+            without = [now.a - now.change @ force for now, force in zip(known, along)]
+            for one, now, a in zip(mine, known, without):
+                answers[one.contacts, one.side, :, : len(a)] = now.change.T.reshape(-1, 3, len(a))
+                v[one.dofs] = one.lists.step.state.v + dt * a
+            guess = solve(own, v, p[own])
+            p[own] = guess.p
+            along = [p[one.contacts].ravel() / dt for one in mine]
+            expected = [a + now.change @ force for a, now, force in zip(without, known, along)]
+            known = [
+                now._replace(a=a) if one.is_plain else one.answer(force, now)
+                for one, a, now, force in zip(mine, expected, known, along)
+            ]
+            off = [one.jacobian @ (now.a - other) for one, now, other in zip(mine, known, expected)]
+            worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
+            if worst < least:
+                least, found = worst, guess
+            if worst < close:
+                break
+        p[own], v, residual[own] = found
+        wrong = max(wrong, least)
     for one in touched:
-        forces[one.figure] = one.jacobian.T @ found.p[one.contacts].ravel() / dt
-    return found, wrong, forces, answered
+        forces[one.figure] = one.jacobian.T @ p[one.contacts].ravel() / dt
+    return Impulses(p, v, residual), wrong, forces, answered
