@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -510,3 +511,22 @@ def test_an_actor_on_the_spot_is_moved_ahead(walk: Motion) -> None:
     assert result.report["off_the_spot_m_s"] == pytest.approx(float(np.linalg.norm(way)) / walk.duration, rel=0.15)
     assert result.report["fallback_steps"] == 0
     assert track(walk.cut(0.0, 1.0), figure("child")).report["off_the_spot_m_s"] == 0.0
+
+
+def test_a_prior_draws_joints_to_its_examples(walk: Motion, walker: poise.Character) -> None:
+    """Examples that bow make the character bow; its feet still go where the actor's go."""
+    child, cut = figure("child"), walk.cut(0.0, 1.5)
+    plain = track(cut, child, actor_character=walker)
+    chest = child.bodies[child.roles["chest"]].joint
+    turns = plain.motion.rotations.copy()
+    bow = poise.core.rotations.from_rotation_vector(np.array([0.0, 0.5, 0.0]))
+    turns[:, chest] = poise.core.rotations.multiply(turns[:, chest], bow)
+    bowed = dataclasses.replace(plain.motion, rotations=turns)
+    found = track(cut, child, actor_character=walker, prior=[bowed])
+    assert found.report["complete"]
+    off = poise.core.rotations.angle_between(found.motion.rotations[30:, chest], plain.motion.rotations[30:, chest])
+    assert np.degrees(np.median(off)) > 10.0
+    left = poise.core.rotations.angle_between(found.motion.rotations[30:, chest], turns[30:, chest])
+    assert np.median(left) < 0.35
+    with pytest.raises(poise.PoiseError, match="clips of the character itself"):
+        track(cut, child, actor_character=walker, prior=[dataclasses.replace(walk)])

@@ -76,6 +76,15 @@ def track(
             show_default=False,
         ),
     ] = "",
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="CLIP",
+            help="A clip of the character itself (FILE@CLIP names one of several): its joints are drawn to such poses. "
+            "Can be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     push: options.Push = None,
     terrain: options.Terrain = "flat",
     friction: Annotated[
@@ -142,7 +151,7 @@ def track(
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
     import poise.io
-    from poise.cli.synthesize import drawn_of, figure_of
+    from poise.cli.synthesize import captured, drawn_of, figure_of
     from poise.filter.forces import parse_push
     from poise.terrain import Terrain
     from poise.tracking.lists import settings_of
@@ -164,6 +173,7 @@ def track(
             ("--terrain", not ground.is_flat),
             ("--start", start),
             ("--end", end),
+            ("--prior", prior),
             ("--fps", fps != 120.0),
         ):
             if given:
@@ -192,7 +202,10 @@ def track(
     motion = poise.io.load(actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height)
     note_warnings(motion)
     motion = options.part_of(motion, start, end)
+    examples = [captured(path) for path in prior or ()]
     if live:
+        if prior:
+            raise InvalidValue("--prior is not for --live; leave it out.")
         from poise.tracking.calibration import standing_pose
         from poise.tracking.followers import Tracking
         from poise.tracking.live import play
@@ -243,6 +256,7 @@ def track(
                 fps=fps,
                 drawn=drawn_of(character),
                 style=shares,
+                prior=examples,
                 progress=advance,
             )
         _keep(result, figure, f"{actor.name} drives {Path(character).name}", output, report, record)

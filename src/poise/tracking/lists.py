@@ -302,6 +302,7 @@ class Lists:
         self._dof_pull, self._dof_now = np.zeros(nv), np.zeros(nv)
         self._com_pull, self._com_weight, self._wrench = np.zeros(2), np.zeros(2), np.zeros(6)
         self._spin_fade, self._spin_weight = np.zeros(3), np.zeros(3)
+        self.is_free = np.array([kind == "free" for kind in self.kinds])
         self._is_trunk = np.array([kind == "trunk" and dof > 2 for dof, kind in enumerate(self.kinds)])
         self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
         self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))

@@ -27,6 +27,7 @@ from poise.terrain import Terrain
 from poise.tracking.actor import BEGINNING
 from poise.tracking.calibration import standing_pose
 from poise.tracking.lists import Settings
+from poise.tracking.prior import PosePrior
 from poise.tracking.retarget import Role, end_body, heading
 from poise.tracking.smooth import calmed
 from poise.tracking.tracker import NEAR, PerformanceTracker
@@ -131,6 +132,7 @@ def track(
     fps: float = RATE,
     drawn: Motion | None = None,
     style: Mapping[str, float] | None = None,
+    prior: Sequence[Motion] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> TrackResult:
     """Let a recorded actor drive a character of another shape.
@@ -149,6 +151,7 @@ def track(
         fps: Steps a second [1/s], 50 or more.
         drawn: A motion read from the character's own file; the result keeps its skin, see `dressed`.
         style: Shares of the rest poses of the character's file by name [1], such as `{"sad": 1.0}`.
+        prior: Clips of the character itself; its joints are drawn to their poses, see `poise.tracking.prior`.
         progress: Called with steps done and all steps.
 
     A noisy actor is low-passed first, see `poise.tracking.smooth.calmed`; the report's `actor_noise` says how much. One
@@ -167,6 +170,7 @@ def track(
     require(Character, NoneType, actor_character=actor_character)
     require(Terrain, NoneType, terrain=terrain)
     require_each(Force, pushes=pushes)
+    require_each(Motion, prior=prior)
     if actor.frame_count < 2:
         raise InvalidValue(f"The actor has {actor.frame_count} frame; tracking needs two or more.")
     if not 50.0 <= fps <= 1000.0:
@@ -187,6 +191,7 @@ def track(
         standing=still,
         terrain=place_terrain(terrain, given, still, character),
         floor=0.0,
+        prior=PosePrior.of(character, prior, still) if prior else None,
         **given.since(given.begin),
     )
     for push in pushes:

@@ -40,6 +40,7 @@ from poise.tracking.calibration import (
     with_arms_of,
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets, ground_under, settings_of
+from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
 from poise.tracking.stance import Foot, carrying_points, eased
 from poise.tracking.targets import STYLING, TargetGenerator
@@ -96,6 +97,7 @@ class PerformanceTracker:
         recorded: All poses that `step` will be given, shape (F, nq of the actor), of one who is not live: rates are
             then taken from before and after, and nothing comes late.
         terrain: The character's ground; level at `floor` if not given.
+        prior: Examples of its poses, to which joints are drawn.
 
     Attributes:
         q, v: Coordinates and velocities of the character.
@@ -126,6 +128,7 @@ class PerformanceTracker:
         terrain: Terrain | None = None,
         actor_rate: float | None = None,
         recorded: Array | None = None,
+        prior: PosePrior | None = None,
     ) -> None:
         if root not in ROOTS:
             raise InvalidValue(f"root is {root!r}; give {', '.join(ROOTS)}.")
@@ -155,8 +158,9 @@ class PerformanceTracker:
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._style: Style | None = None
-        self.softness = 1.0 if root == "soft" else 0.0
-        self._still_since, self.is_beginning = 0.0, True
+        self.prior = prior
+
+        self._still_since, self.is_beginning, self.softness = 0.0, True, 1.0 if root == "soft" else 0.0
         self._joined: Array | None = None
         self._fall: falling.Fall | None = None
         self._rising: tuple[rising.Rising, Array] | None = None
@@ -303,9 +307,14 @@ class PerformanceTracker:
 
     def _next_targets(self, generator: TargetGenerator) -> Targets:
         """Targets for the actor's present pose; joints are drawn nearer to the pose of a style."""
-        if (style := self._style) is not None:
-            part = 1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / STYLING)
-            towards = self.model.difference(self.lists.pose, style.pose, 1.0)
+        style, prior = self._style, self.prior
+        if style is not None or prior is not None:
+            pose = self.standing if style is None else style.pose
+            if prior is not None:  # springs of free limbs stay
+                way = prior.near(self.model.difference(self.standing, self.q, 1.0))
+                pose = self.model.integrate(pose, np.where(self.lists.is_free, 0.0, way), 1.0)
+            part = 1.0 if self.is_beginning else 1.0 - math.exp(-self.dt / (STYLING if prior is None else LIKENING))
+            towards = self.model.difference(self.lists.pose, pose, 1.0)
             towards[:6] = 0.0
             self.lists.pose = self.model.integrate(self.lists.pose, part * towards, 1.0)
         shifts = None if style is None else style.shifts
