@@ -141,13 +141,14 @@ def odd() -> None:
     bpy.ops.poise.simulate()
     save("odd", armature, before)
     middle.use_deform = True
-    foot = armature.data.bones["LeftFoot"]
-    shin = foot.parent.name
+    parts = ("LeftUpLeg", "LeftFoot", "RightFoot", "RightArm")
+    owners = [armature.data.bones[name].parent.name for name in parts]
     bpy.ops.object.mode_set(mode="EDIT")
-    armature.data.edit_bones["LeftFoot"].parent = None
+    for name in parts:
+        armature.data.edit_bones[name].parent = None
     bpy.ops.object.mode_set(mode="OBJECT")
     bones, above, _, notes = part("rig").joints_of(armature.data)
-    said["hung"] = [shin, above[bones.index("LeftFoot")], len(notes)]
+    said["hung"] = [owners, [above[bones.index(name)] for name in parts], notes]
     armature.scale = (1.0, 2.0, 1.0)
     said["skewed"] = refusal(bpy.ops.poise.simulate)
 
