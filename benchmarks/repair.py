@@ -145,10 +145,10 @@ def row(name: str, motion: Motion, *, compare: bool) -> Row:
     edited = repair(motion, character, verify=False)
     seconds = time.process_time() - began
     before, after = (findings_of(m, character) for m in (motion, edited.motion))
-    wanted = [f for f in before if f.fails and f.name in REPAIRED]
+    wanted = [f for f in before if f.name in REPAIRED]
     worst: dict[str, float] = {}
     for f in after:
-        if f.fails:
+        if f.name in REPAIRED:
             worst[f.name] = max(f.excess, worst.get(f.name, 0.0))
     gone = sum(f.name not in worst for f in wanted)
     smaller = sum(f.name in worst and worst[f.name] < _worst(wanted, f.name) for f in wanted)

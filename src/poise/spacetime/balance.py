@@ -74,6 +74,8 @@ class Problem:
         radii: Of the contact points [m], shape (P,).
         may_carry, grips, stands: Points that may carry, that may also pull, and that stand, shape (K, P).
         anchors: Where standing points stand [m], shape (K, P, 3).
+        origins: Where the points are in the clip that the figure starts from [m], shape (K, P, 3).
+        room: How far each point may go down its normal until it is deeper than the clip has it [m], shape (K, P).
         friction, gravity: Coulomb coefficient; downward [m/s²].
         price: Cost of a squared offset, shape (K, N).
         spline: Of the offsets.
@@ -90,6 +92,8 @@ class Problem:
     grips: Flags
     stands: Flags
     anchors: Array
+    origins: Array
+    room: Array
     friction: float
     gravity: float
     price: Array
@@ -190,6 +194,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + (price * np.square(seen.offsets)).sum()
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
         + np.square(slip / (SLIP * problem.size)).sum()
+        + np.square(_sunk(problem, seen.pose) / (SLIP * problem.size)).sum()
     )
 
 
@@ -217,6 +222,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     before, here, after = (_window(problem.basis[0], first, group, lag) for lag in (-1, 0, 1))
     bend = _window(problem.basis[1], first, group, 0)
     bends, slip = _bends(problem, seen.coefficients), _slip(problem, seen.pose) / (SLIP * problem.size)
+    sunk = _sunk(problem, seen.pose) / (SLIP * problem.size)
     smooth_price = SMOOTH**4 * problem.price
     for begin in range(0, frames, CHUNK):
         end = min(begin + CHUNK, frames)
@@ -231,7 +237,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
         wanted = np.concatenate([seen.wanted.force[inner], seen.wanted.moment[inner]], axis=1)
         left = np.zeros((end - begin, 6))
         left[shift : shift + len(wanted)] = (root @ wanted[..., None])[..., 0]
-        standing = _standing_rows(problem, seen.pose, slice(begin, end), used)
+        standing = _standing_rows(problem, seen.pose, slice(begin, end), used, sunk)
         for a, z in _alike(group, begin, end):
             k, own = slice(a, z), slice(a - begin, z - begin)
             rows = [balance[own].reshape(-1, SPAN * count)]
@@ -242,6 +248,11 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
                     spread = np.einsum("kw,kin->kiwn", here[k][on], jacobian[own][on])
                     rows.append(spread.reshape(-1, SPAN * count))
                     values.append(slip[k, point][on].ravel())
+                deep = np.flatnonzero(sunk[k, point])
+                if len(deep):
+                    down = np.einsum("ki,kin->kn", problem.normals[k, point][deep], jacobian[own][deep])
+                    rows.append(np.einsum("kw,kn->kwn", here[k][deep], down).reshape(-1, SPAN * count))
+                    values.append(sunk[k, point][deep])
             stacked = np.concatenate(rows)
             square = (stacked.T @ stacked).reshape(SPAN, count, SPAN, count)
             gradient = (stacked.T @ np.concatenate(values)).reshape(SPAN, count)
@@ -285,10 +296,16 @@ def _slip(problem: Problem, pose: Pose) -> Array:
     return np.where(problem.stands[..., None], pose.points - problem.anchors, 0.0)
 
 
-def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index) -> list[tuple[int, Array]]:
-    """Of each point that stands in these frames, how it moves with the offsets, shape (k, 3, used)."""
+def _sunk(problem: Problem, pose: Pose) -> Array:
+    """How much deeper points that do not stand are in the ground than in the clip [m], 0 or less, shape (K, P)."""
+    moved = np.sum((pose.points - problem.origins) * problem.normals, axis=2)
+    return np.where(problem.stands, 0.0, np.minimum(moved + problem.room, 0.0))
+
+
+def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index, sunk: Array) -> list[tuple[int, Array]]:
+    """Of each point that stands or sinks in these frames, how it moves with the offsets, shape (k, 3, used)."""
     scale = 1.0 / (SLIP * problem.size)
-    points = np.flatnonzero(problem.stands[frames].any(axis=0))
+    points = np.flatnonzero(problem.stands[frames].any(axis=0) | (sunk[frames] < 0.0).any(axis=0))
     return [(int(p), scale * problem.figure.point_rows(pose, frames, int(p))[:, :, used]) for p in points]
 
 
@@ -368,6 +385,8 @@ def problem_of(
         np.concatenate([pulls[kept], np.zeros((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([stands[kept], np.ones((len(kept), extra), dtype=np.bool_)], axis=1),
         np.concatenate([anchors[kept], places], axis=1),
+        np.concatenate([pose.points[kept], places], axis=1),
+        np.concatenate([np.maximum(gaps[kept], 0.0), np.zeros((len(kept), extra))], axis=1),
         analysis.friction,
         analysis.gravity,
         _prices(figure, size, kept, exact),
