@@ -12,9 +12,11 @@ import poise
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.world import Clip, Goals, Ragdoll, World
+from tests.clips import MOTIONS, needs_motions
 
 CRATE = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/><body name="crate" pos="0.1 -0.5 0.2"><freejoint/>'
@@ -222,6 +224,20 @@ def test_a_scene_file_names_figures_and_events(tmp_path: Path, walk: Motion) -> 
     assert poses["bob"][-1, 2] < poses["bob"][0, 2] - 0.03  # nothing drives it any more
     assert result.report["scene"]["figures"] == 4
     assert [t.name for t in poise.scene_of(result, physics=False).tracks] == ["simulated", "original", *poses]
+
+
+@needs_motions
+def test_a_scene_file_names_a_clip_of_several_and_a_height(tmp_path: Path) -> None:
+    shutil.copy(MOTIONS / "gltf" / "greenman.glb", tmp_path)
+    file = tmp_path / "street.toml"
+    words = 'schema = "poise.scene/1"\n[[figures]]\nname = "man"\nclip = "greenman.glb{}"\n{}\n'
+    file.write_text(words.format("", ""), encoding="utf-8")
+    with pytest.raises(FileFormatError, match=r'clip = "greenman\.glb@0"'):
+        World(file)
+    file.write_text(words.format("@2_move", 'height = "1.7m"'), encoding="utf-8")
+    assert height_of(World(file).figure("man").character.skeleton) == pytest.approx(1.7, abs=0.02)
+    file.write_text(words.format("@2", ""), encoding="utf-8")
+    World(file).step()
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def _note_doubts_of_size(motion: Motion, which: str) -> None:
     for sentence in motion.source.warnings if motion.source else ():
         if "--unit" in sentence:
             path, clip = _file_and_clip(which)
-            chosen = "" if clip is None else f" --clip {shlex.quote(clip)}"
+            chosen = "" if clip is None else f" --clip {shlex.quote(str(clip))}"
             note(
                 f"warning: {sentence} These are options of `poise character {shlex.quote(str(path))}{chosen} "
                 "-o figure.toml`; give that file with --character."
@@ -357,7 +357,7 @@ def drawn_of(which: str) -> Motion | None:
     path, clip = _file_and_clip(which)
     if path.suffix.lower() == ".toml":
         path = next((p for p in (path.with_suffix(".glb"), path.with_suffix(".gltf")) if p.exists()), path)
-        clip = "0"
+        clip = 0
     if path.suffix.lower() not in WITH_SCENES:
         return None
     try:
@@ -375,19 +375,18 @@ def captured(which: Path) -> Motion:
     return motion
 
 
-def _file_and_clip(which: str) -> tuple[Path, str | None]:
-    """FILE, or FILE@CLIP of a file with several; a file of the whole name goes before."""
-    file, at, clip = which.rpartition("@")
-    return (Path(which), None) if Path(which).exists() or not (at and Path(file).exists()) else (Path(file), clip)
+def _file_and_clip(which: str) -> tuple[Path, str | int | None]:
+    from poise.io.format import file_and_clip
+
+    return file_and_clip(which)
 
 
-def _loaded(path: Path, clip: str | None, *, is_any: bool = False, is_told: bool = True) -> Motion:
+def _loaded(path: Path, clip: str | int | None, *, is_any: bool = False, is_told: bool = True) -> Motion:
     """A clip of a file; the first of several, if any will do and none was named, which is told."""
     import poise.io
-    from poise.cli.options import clip_key
 
     try:
-        return poise.io.load(path, clip=clip_key(clip))
+        return poise.io.load(path, clip=clip)
     except FileFormatError as error:
         if "--clip" not in error.cure:
             raise

@@ -250,3 +250,12 @@ def ground_of_text(text: str) -> Ground | None:
 
 def _kind(spec: str) -> str:
     return spec.partition(":")[0].partition("@")[0]
+
+
+def file_and_clip(which: str, folder: Path | None = None) -> tuple[Path, str | int | None]:
+    """FILE, or FILE@CLIP of a file with several clips: name or index. A file of the whole name goes before."""
+    file, at, clip = which.rpartition("@")
+    folder = folder or Path()
+    if (folder / which).exists() or not (at and (folder / file).exists()):
+        return folder / which, None
+    return folder / file, int(clip) if clip.isdecimal() else clip

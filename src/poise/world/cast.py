@@ -25,11 +25,12 @@ from pydantic import AfterValidator, Field
 from poise.body.character import Character, fit
 from poise.body.posing import motion_to_q
 from poise.body.toml_file import load_character
-from poise.core.errors import InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.io import load
 from poise.io.files import read_text
+from poise.io.format import file_and_clip
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
@@ -47,10 +48,12 @@ def _duration(time: float) -> float:
 class DriverTable(Table):
     """What drives a figure: a clip (from a time on), goals (a behavior), or nothing.
 
-    A clip and a get-up clip are files beside the scene file.
+    A clip and a get-up clip are files beside the scene file, FILE@CLIP of one with several; `height` is that of the
+    figure in them, such as "1.8m".
     """
 
     clip: Text | None = None
+    height: Text | None = None
     start: Time = 0.0
     get_up: Text | None = None
     behavior: Text | None = None
@@ -113,8 +116,15 @@ def cast_of(scene: str | os.PathLike[str] | None) -> Cast:
 
 def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
     @cache
-    def motion(name: str) -> Motion:
-        return load(folder / name)
+    def motion(name: str, height: str | None = None) -> Motion:
+        path, clip = file_and_clip(name, folder)
+        try:
+            return load(path, clip=clip, height=height)
+        except FileFormatError as error:
+            if "clip" not in error.cure:
+                raise
+            cure = f'Name one in the scene file, such as clip = "{path.name}@0" or "{path.name}@NAME".'
+            raise FileFormatError(error.problem, path=path, cure=cure) from error
 
     drivers: dict[str, Driver] = {}
     played: dict[str, tuple[FigureTable, Character | None]] = {}
@@ -127,13 +137,13 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
         if own.character is not None:
             character = load_character(folder / own.character)
         else:
-            character = fit(motion(own.clip)) if own.clip is not None else None
+            character = fit(motion(own.clip, own.height)) if own.clip is not None else None
         heading = None if own.heading is None else float(np.radians(own.heading))
         at = None if own.place is None else (own.place[0], own.place[1])
         if kind == "ragdoll":
             if own.clip is None or character is None:
                 raise here.error("a ragdoll has no pose to begin with.", "Give a clip; it begins as the clip does.")
-            drivers[own.name] = _falling(_from(motion(own.clip), own.start), character, at, heading)
+            drivers[own.name] = _falling(_from(motion(own.clip, own.height), own.start), character, at, heading)
         else:
             drivers[own.name] = _driver(own, kind, character, motion, here, at, heading)
         played[own.name] = own, drivers[own.name].character
@@ -150,7 +160,9 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
         own, character = played[name]
         if isinstance(change, DriveTable):
             if change.by == "clip" and change.clip is None:
-                change = change.model_copy(update={"clip": own.clip, "get_up": change.get_up or own.get_up})
+                change = change.model_copy(
+                    update={"clip": own.clip, "height": own.height, "get_up": change.get_up or own.get_up}
+                )
             driver = Ragdoll() if change.by == "ragdoll" else _driver(change, change.by, character, motion, here)
             events.append((change.time, name, driver))
         else:
@@ -171,8 +183,8 @@ def _driver(
             return Goals(behavior, character, options=table.options, place=place, heading=heading or 0.0)
         if table.clip is None:
             raise here.error("it has no clip to play.", "Give clip, the file's name.")
-        get_up = None if table.get_up is None else motion(table.get_up)
-        clip = _from(motion(table.clip), table.start)
+        get_up = None if table.get_up is None else motion(table.get_up, table.height)
+        clip = _from(motion(table.clip, table.height), table.start)
         return Clip(clip, character, place=place, heading=heading, get_up=get_up)
     except InvalidValue as error:
         raise here.error(str(error)) from error
