@@ -57,6 +57,27 @@ def test_bodies_and_figures_are_dragged_and_figures_let_go() -> None:
         assert again.positions[-1] == pytest.approx(start, abs=1e-4)
 
 
+def test_the_page_sees_what_hands_pull_with() -> None:
+    world = made()
+    source = LiveWorld(world)
+    source.begin()
+    assert [mark.name for mark in source.scene().overlays] == ["hand"]
+    chest = world.figures[0].character.roles["chest"]
+    (still,) = source.moment([], is_paused=False).overlays
+    assert np.isnan(still).all()
+    hands = [
+        source.grab(0, chest, np.zeros(3), np.array([0.0, 0.6, 1.3])),
+        source.grab(2, 0, np.zeros(3), np.array([2.0, 3.0, 0.6])),
+    ]
+    for _ in range(2):
+        world.step()
+    (arrows,) = source.moment(hands, is_paused=False).overlays
+    assert 50.0 < np.linalg.norm(arrows[0, 3:]) < 0.8 * 9.81 * world.figures[0].character.mass + 1.0
+    assert np.allclose(arrows[1, :3], [2.0, 3.0, 0.3], atol=0.3)
+    assert arrows[1, 5] > 10.0  # the crate is lifted
+    assert np.isnan(arrows[2:]).all()
+
+
 def test_a_round_ends_and_begins_as_it_did() -> None:
     source = LiveWorld(made(), seconds=0.3)
     results = []

@@ -320,15 +320,20 @@ def figure_marks(character: Character) -> tuple[Overlay, ...]:
         character: The figure.
     """
     none = np.full((1, max(len(_supports(character)), 1), 3), np.nan)
-    hands, size = np.full((1, MOST_ARROWS, 3), np.nan), character.leg_scale
-    scale = force_scale(character.leg_length, character.mass)
+    size, scale = character.leg_scale, force_scale(character.leg_length, character.mass)
     return (
         Points("center of mass", "com", COM_COLOR, none[:, :1], 0.07 * size),
         Points("its projection", "com", COM_COLOR, none[:, :1], 0.10 * size, "ring"),
         Polygon("support polygon", "support", SUPPORT_COLOR, np.full((1, MOST_CORNERS, 3), np.nan)),
         Vectors("contact force", "forces", FORCE_COLOR, none, none, "N", 0.5 * scale, 0.03 * size),
-        Vectors("hand", "pushes", ARROW_COLOR, hands, hands, "N", scale, 0.04 * size),
+        hands_mark(character),
     )
+
+
+def hands_mark(character: Character) -> Vectors:
+    """What hands pull with, still hidden, at the size of a figure; `hand_arrows` fills it."""
+    none, scale = np.full((1, MOST_ARROWS, 3), np.nan), force_scale(character.leg_length, character.mass)
+    return Vectors("hand", "pushes", ARROW_COLOR, none, none, "N", scale, 0.04 * character.leg_scale)
 
 
 def figure_numbers(
@@ -351,7 +356,7 @@ def figure_numbers(
         projection[None],
         _polygon(state, touching, forces),
         _forces(character, state, touching, forces),
-        _arrows(hands),
+        hand_arrows(hands),
     )
 
 
@@ -484,7 +489,8 @@ def _polygon(state: State, touching: Index, forces: Array) -> Array:
     return points[0, hull[0, places.astype(np.int64)]]
 
 
-def _arrows(hands: Sequence[Hand]) -> Array:
+def hand_arrows(hands: Sequence[Hand]) -> Array:
+    """The array of a state for `hands_mark`: place [m] and force [N] of each hand, shape (MOST_ARROWS, 6)."""
     arrows = np.full((MOST_ARROWS, 6), np.nan)
     for k, hand in enumerate(hands[:MOST_ARROWS]):
         arrows[k, :3], arrows[k, 3:] = hand.place, hand.force

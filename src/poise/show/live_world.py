@@ -17,6 +17,7 @@ from poise.filter.report import Report
 from poise.locomotion import Walking
 from poise.locomotion.walker import TOO_FAST
 from poise.show.live import body_of
+from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
 from poise.show.scene import Control, Scene
@@ -95,19 +96,19 @@ class LiveWorld:
         return WorldRun(world, world.motion(world.figures[0].name), Report({"scene": world.report()}), is_complete)
 
     def scene(self) -> Scene:
-        return scene_of_world(self._world, title=self._title, is_now=True)
+        scene = scene_of_world(self._world, title=self._title, is_now=True)
+        return replace(scene, overlays=(hands_mark(self._world.figures[0].character),))
 
     def is_changed(self) -> bool:
         return False
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
-        del hands
         world = self._world
         poses = [body_poses(f.character, f.poses[-1][None]) for f in world.figures]
         places, turns = world.track[-1]
         figures = ((own[0], turned[0]) for own, turned in poses)
         things = ((places[b : b + 1], turns[b : b + 1]) for b in self._things)
-        return Moment(world.time, (*figures, *things), (), (), is_paused)
+        return Moment(world.time, (*figures, *things), (hand_arrows(hands),), (), is_paused)
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
         world, figures = self._world, self._world.figures
