@@ -22,7 +22,7 @@ from poise.show.synthesis_scene import GONE, scene_of_synthesis
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
-from tests.chromium import launched, needs_browser, opened, seek
+from tests.chromium import PATH, launched, needs_browser, opened, seek
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -189,3 +189,19 @@ def test_a_recording_opens_with_everything_in_it(browser: Browser, tmp_path: Pat
         page.click("#tool-layers")
         layers = {b.get_attribute("data-layer") for b in page.query_selector_all("#layers input")}
         assert {"figure", "com", "support", "forces", "pushes"} <= layers
+
+
+@needs_browser
+def test_the_browser_draws_while_other_files_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    """`-o out.bvh --record out.png` writes both or none; the page that is drawn from must be there at once."""
+    from poise.io.files import all_or_none
+    from poise.show import record
+
+    monkeypatch.setenv("POISE_BROWSER", str(PATH))
+    with all_or_none():
+        record(shown(), tmp_path / "run.png")
+    assert (tmp_path / "run.png").stat().st_size > 1000
+    assert not caplog.records
+    assert not recwarn.list

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import PoiseError
-from poise.io.files import write_atomically
+from poise.core.errors import PoiseError, UnreadableFile
+from poise.io.files import why
 from poise.show.camera import FIELD_OF_VIEW, Shot
 from poise.show.look import Still
 from poise.show.pack import pack
@@ -155,7 +155,11 @@ class PagePainter:
             self._held.enter_context(tempfile.TemporaryDirectory(prefix="poise-browser-", ignore_cleanup_errors=True))
         )
         page = folder / "scene.html"
-        write_atomically(page, recording_page(pack(scene), scene.title, {"theme": "light"}))
+        text = recording_page(pack(scene), scene.title, {"theme": "light"})
+        try:  # at once, even where files wait for one another: the browser reads it now
+            page.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise UnreadableFile(f"{page} cannot be written: {why(error)}.") from error
         sandbox = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()  # root has no sandbox
         address = f"{page.resolve().as_uri()}#ui=0&dpr=1&aa=1&shadows=1&theme=light"
         process = subprocess.Popen(
