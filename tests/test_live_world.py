@@ -61,7 +61,7 @@ def test_the_page_sees_what_hands_pull_with() -> None:
     world = made()
     source = LiveWorld(world)
     source.begin()
-    assert [mark.name for mark in source.scene().overlays] == ["hand"]
+    assert [getattr(mark, "name", "") for mark in source.scene().overlays] == ["hand"]
     chest = world.figures[0].character.roles["chest"]
     (still,) = source.moment([], is_paused=False).overlays
     assert np.isnan(still).all()
