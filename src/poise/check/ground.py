@@ -135,7 +135,7 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     again. A figure that does not step may ride a lift that the clip does not hold: a warning.
     """
     limit, size = _limit(clip, profile, "rise"), clip.character.leg_scale
-    stood = _stood(clip) if limit.is_checked else []
+    stood = standing_feet(clip) if limit.is_checked else []
     if sum(len(frames) for _, frames, _ in stood) * clip.motion.dt < at.LEAST_RISING * math.sqrt(size):
         return
     points = np.concatenate([at_rest for _, _, at_rest in stood])
@@ -155,13 +155,14 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         "rise", abs(far), limit.most, ((first, last),),
         f"The body goes {word} through the air: feet that stand go {word} at {abs(pace):.2g} m/s, "
         f"{length_words(abs(far))} in frames {first}–{last}",
-        (Cure(f"move the hips {back} at {abs(pace):.2g} m/s over frames {first}–{last}, so that standing feet rest",
+        (Cure(f"move the hips {back} at {abs(pace):.2g} m/s over frames {first}–{last}, so that standing feet rest "
+              "(poise edit ground)",
               abs(far) / clip.character.leg_length),),
         "feet", limit.fails and steps >= at.LEAST_STEPS,
     )  # fmt: skip
 
 
-def _stood(clip: Analysis) -> list[tuple[str, Index, Array]]:
+def standing_feet(clip: Analysis) -> list[tuple[str, Index, Array]]:
     """Where feet stand: foot, frames, and place and gap to the ground of its lowest point in each, shape (n, 3) [m]."""
     touch, size, every = clip.touch, clip.character.leg_scale, np.arange(clip.motion.frame_count)
     lowest = {foot: columns[np.argmin(touch.gaps[:, columns], axis=1)] for foot, columns in feet(clip).items()}
@@ -339,6 +340,6 @@ def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
             "float", gap, limit.most, tuple((a, b) for _, a, b in found),
             f"Nothing touches the floor in frames {first}–{last}, and yet the body does not fall: it hovers "
             f"{length_words(gap)} above it",
-            (Cure(f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
+            (Cure(f"lower the body {length_words(gap)} in frames {first}–{last} (poise edit ground)", gap / leg),),
             "body", limit.fails and lands,
         )  # fmt: skip

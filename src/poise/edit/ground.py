@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import ndimage
 
 from poise.analysis.gait import is_on_the_spot
 from poise.analysis.measures import standing, unlikely_leg
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.clip import on_ground
+from poise.check.ground import standing_feet
 from poise.check.report import Wanted
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -20,7 +22,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.budget import Budget
-from poise.edit.legs import Leg, find_legs, knee_flexion
+from poise.edit.legs import Leg, find_legs, knee_flexion, move_root
 from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.scale import sized
@@ -39,6 +41,9 @@ FAR = 45.0
 TOO_FAST = 3.0
 """Feet faster than this beside the root, in √(g leg), are those of a smaller figure in another unit [1]; walks have
 about 0.4, sprints 1.5."""
+HOVERS, LEFT, HOVER_SECONDS = (0.06, 0.2), 0.02, 0.2
+"""A body is lowered whose feet stand so far above the floor, least and most, all but the second; both for a leg of
+0.82 m [m], and legs alone do what is less. Its way down is smooth over the third [s]."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -55,12 +60,14 @@ def ground(
 ) -> Edited:
     """Lock feet where they touch and take penetration out, by moving the feet and solving the legs for them.
 
-    While a foot touches, the slip of what it stands on is taken out, so rolling from heel to toe and turning on the
-    ball stay; a foot that hovers comes down, and one that is in the floor comes up. In the air the correction goes
-    smoothly from one stance to the next, and to none where the foot is in the air for long. The foot keeps its
-    orientation; knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the
-    straight leg, and in glitches, that is worth more than the last millimeter of the foot. The root gives way where
-    legs would be too short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
+    Where the feet that stand are all above or in the floor, the root comes down or up with them first: a body that
+    hovers, or rises while it stands. While a foot touches, the slip of what it stands on is taken out, so rolling
+    from heel to toe and turning on the ball stay; a foot that hovers comes down, and one that is in the floor comes
+    up. In the air the correction goes smoothly from one stance to the next, and to none where the foot is in the air
+    for long. The foot keeps its orientation; knees keep their side, bend the way they bend, and what is added to them
+    changes smoothly: near the straight leg, and in glitches, that is worth more than the last millimeter of the foot.
+    The root gives way where legs would be too short or long, and rises where knees, hands that no arm can lift, or a
+    trunk are in the floor.
     At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
     `poise check` measures of either clip, with the character that it fits to it where none is given.
 
@@ -81,7 +88,11 @@ def ground(
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
         raise InvalidValue("This character has no leg with a knee, so its feet cannot be moved.")
-    whole, rounds = (motion, 0) if scope.amount == 0.0 else _made(motion, fixed, character, floor, scope)
+    whole, rounds = motion, 0
+    if scope.amount != 0.0:
+        lowered = _lowered(motion, fixed)
+        again = fixed if lowered is motion else _fixed(lowered, character, fixed.floor if floor is None else floor)
+        whole, rounds = _made(lowered, again, character, floor, scope)
     result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)
     before = _measures(motion, character, floor)
@@ -148,6 +159,28 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
             lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[on_feet]
             floor += float(np.median(lowest))
     return replace(fixed, floor=float(floor), terrain=Terrain.flat(floor))
+
+
+def _lowered(motion: Motion, fixed: Ground) -> Motion:
+    """The motion with its root lowered by what the feet that stand are above the floor, and smoothly in between.
+
+    A few centimeters are left to the legs. Feet that nothing else is lower than are asked alone: who kneels or sits has
+    feet in the air. One who is far above the floor stands on something.
+    """
+    is_carried = carried_ground(motion) is not None and fixed.terrain == carried_ground(motion)
+    clip = on_ground(motion, Wanted(floor=None if is_carried else fixed.floor), fixed.character)
+    touch, size = clip.touch, fixed.size
+    height = np.full(motion.frame_count, np.inf)
+    for _, frames, places in standing_feet(clip):
+        height[frames] = np.minimum(height[frames], places[:, 2])
+    height[touch.gaps.min(axis=1, initial=np.inf) < height - LEFT * size] = np.inf
+    known = np.flatnonzero(np.isfinite(height))
+    if not len(known) or not HOVERS[0] * size < np.abs(height[known]).max() < HOVERS[1] * size:
+        return motion
+    way = np.interp(motion.times, motion.times[known], height[known])
+    way = ndimage.gaussian_filter1d(way, 0.5 * HOVER_SECONDS * math.sqrt(size) / motion.dt, mode="nearest")
+    down = np.sign(way) * np.maximum(np.abs(way) - LEFT * size, 0.0)
+    return move_root(motion, fixed.root, -down[:, None] * np.array([0.0, 0.0, 1.0]))
 
 
 def _made(

@@ -130,12 +130,12 @@ def _repaired(job: Job) -> Edited:
 MENDERS: tuple[Mender, ...] = (
     Mender("rate", ("frame-rate",), _retimed),
     Mender("clean", ("glitch",), _cleaned),
-    Mender("ground", ("skate", "penetration", "float"), _grounded),
+    Mender("ground", ("rise", "skate", "penetration", "float"), _grounded),
     Mender("ballistic", ("gravity",), _thrown),
     Mender("ballistic", ("arc", "track", "drift"), _thrown),
     Mender("spin", ("spin",), _spun),
     Mender("repair", ("balance", "gravity", "arc", "track", "drift", "spin"), _repaired),
-    Mender("ground", ("skate", "penetration", "float"), _grounded),
+    Mender("ground", ("rise", "skate", "penetration", "float"), _grounded),
 )
 """All tools in their order: the time base first, since every speed hangs on it; then what capture left behind, since it
 spoils every other measure; then contacts, flights, and the spin in them; then feet once more, which flights may have
