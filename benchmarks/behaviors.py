@@ -106,6 +106,9 @@ def cases(part: str, random: np.random.Generator, count: int) -> Iterator[Case]:
         for _ in range(count):
             yield Case("MuJoCo, 50 … 150 N, 5 s", "balance", 5.0, stood, {}, (shove(random, 50.0, 150.0),), engine)
         yield Case("MuJoCo, 250 N", "step", 5.0, stood, {}, (Push("chest", (250.0, 0.0, 0.0), 1.0, 0.1),), engine)
+        for force, options in (((250.0, 0.0), {}), ((0.0, 250.0), {}), ((350.0, 0.0), {"wall.distance": 0.8})):
+            push = Push("chest", (*force, 0.0), 1.0, 0.1)
+            yield Case(f"MuJoCo, {force[0]:g}, {force[1]:g} N", "wall", 5.0, stood, options, (push,), engine)
     elif part == "quick":
         for quick in (0.1, 1.0, 10.0, 100.0):
             push = Push("chest", (60.0, 0.0, 0.0), 1.0, 0.1)

@@ -14,6 +14,7 @@ from poise.spacetime import Link, Planar, Problem, SpacetimeUnsolved, Stance, mo
 from poise.spacetime.ready import GUESSES
 
 JOINTS, KNOTS = (1, 2, 4, 8, 16), (21, 41, 81, 161, 321)
+STEPS = (("luxo", (0.02, 0.01, 0.005)), ("jump", (0.02, 0.01)), ("stride", (0.01, 0.005)))
 PROBLEMS = (("luxo", {}), ("luxo", {"obstacle": 0.25}), ("jump", {}))
 
 
@@ -44,6 +45,18 @@ def main() -> None:
             except SpacetimeUnsolved as error:
                 seen = str(error)[:70]
             print(f"  {name:<6}{options!s:<20}{guess:<12}{seen}", flush=True)
+    print("cost, gravity of the flight, by step")
+    for name, steps in STEPS:
+        for step in steps:
+            answer = solve(name, step=step)
+            gravity = answer.checks.get("flight_gravity", float("nan"))
+            print(f"  {name:<8}{1000.0 * step:>4g} ms {answer.solution.cost:>12.4f} {gravity:>12.9f}", flush=True)
+    print("particle at rest at both ends: energy against the closed form")
+    for knots in (76, 151, 301):
+        end, seconds = np.array([3.0, 0.0, 1.0]), 2.0
+        cost = solve("particle", end=tuple(end), seconds=seconds, knots=knots, mass=1.0, resting=True).solution.cost
+        exact = 12.0 * end @ end / seconds**3 + 9.81**2 * seconds
+        print(f"  {knots:>4} knots {abs(cost / exact - 1.0):.1e}", flush=True)
     print(f"{'joints':>8}{'knots':>7}{'unknowns':>10}{'rows':>8}{'entries':>9}")
     charts: list[Line] = [[], []]
     for place, sizes in enumerate(([(j, 41) for j in JOINTS], [(4, n) for n in KNOTS])):

@@ -1,4 +1,4 @@
-"""How fast Poise starts: `python -m benchmarks.start`. Every row is a fresh process; wall time, best of three."""
+"""How fast Poise starts and reads: `python -m benchmarks.start`. Rows are fresh processes; wall time, best of three."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from poise.io import load
 from poise.samples import sample_path
 
 SIMULATE = (
@@ -37,6 +38,24 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         words = [w.format(walk=sample_path("walk"), out=Path(folder) / "out.bvh") for w in SIMULATE]
         print(f"simulate                        {seconds(*words):5.2f} s   bar 3, stretch 1.5")
+        print(f"read BVH, 10,000 frames         {reading(Path(folder) / 'long.bvh'):5.2f} s   bar 0.5, in this process")
+
+
+def reading(path: Path, frames: int = 10_000) -> float:
+    """Wall time to read a BVH file of so many frames, the bundled walk again and again [s]; best of three."""
+    head, rows = sample_path("walk").read_text(encoding="utf-8").split("MOTION\n")
+    table = rows.splitlines()[2:]
+    lines = [table[k % len(table)] for k in range(frames)]
+    path.write_text(
+        "\n".join((f"{head}MOTION", f"Frames: {frames}", rows.splitlines()[1], *lines, "")), encoding="utf-8"
+    )
+    best = float("inf")
+    for _ in range(3):
+        began = time.perf_counter()
+        motion = load(path)
+        best = min(best, time.perf_counter() - began)
+    print(f"                                 {motion.skeleton.joint_count} joints")
+    return best
 
 
 if __name__ == "__main__":

@@ -64,3 +64,29 @@ def test_the_architecture_names_functions_where_they_are() -> None:
     files = set(re.findall(r"`((?:\w+/)+\w+\.py)`", page))
     wrong += [f"there is no {f}" for f in files if not (SOURCE / f).exists() and not (ROOT / f).exists()]
     assert not wrong
+
+
+def test_every_bar_names_a_command_that_is_there() -> None:
+    """Rows of bars.md whose table has the column "command": a benchmark, a module or a test that exists."""
+    from benchmarks.__main__ import NAMES
+
+    root, rows, wrong = Path(__file__).parents[1], 0, []
+    has_command = False
+    for line in (root / "docs" / "bars.md").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            has_command = False
+        elif line.endswith("| command |"):
+            has_command = True
+        elif has_command and not line.startswith("|---"):
+            rows += 1
+            command = line.replace("\\|", "").rstrip(" |").rpartition("|")[2]
+            benches = re.findall(r"`make bench ([a-z_ ]+)`", command)
+            modules = re.findall(r"python -m (benchmarks[.][a-z_]+)", command)
+            tests = re.findall(r"`pytest (tests/[a-z_]+[.]py)", command)
+            known = all(name in NAMES for names in benches for name in names.split())
+            known = known and all((root / f"{m.replace('.', '/')}.py").is_file() for m in modules)
+            known = known and all((root / test).is_file() for test in tests)
+            if not known or not (benches or modules or tests or command.strip() == "same"):
+                wrong.append(line)
+    assert rows > 50
+    assert not wrong
