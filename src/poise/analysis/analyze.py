@@ -158,6 +158,11 @@ def fit_flight(
 def fit_parabola(t: Array, path: Array) -> tuple[Array, Array, float, Array]:
     """Least-squares r(t) = a + t b − ½ t² γ ẑ through places (n, 3) at times (n,) from 0.
 
+    Example:
+        >>> t = np.linspace(0.0, 0.4, 10)
+        >>> fall = np.stack([t, 0.0 * t, 1.0 - 0.5 * 9.81 * t**2], axis=1)
+        >>> fitted = poise.analysis.fit_parabola(t, fall)
+
     Returns:
         a [m], b [m/s], γ [m/s^2] and path − r(t) [m], shape (n, 3). With fewer than three frames γ is 0.
     """

@@ -73,6 +73,9 @@ def touching(
 ) -> Touching:
     """The contact points of a clip: where they are, how they move, when they touch (see `phases.contact_flags`).
 
+    Example:
+        >>> touch = poise.analysis.touching(motion, character, terrain=poise.Terrain.flat())
+
     Args:
         motion: F frames.
         character: P contact points.

@@ -129,7 +129,7 @@ def energy_exchange(com: Array, velocity: Array, mass: float, gravity: float = G
 
     Example:
         >>> clip = poise.analysis.analyze(poise.load(poise.sample_path("walk")))
-        >>> round(energy_exchange(clip.com, clip.momentum.com_velocity, clip.mass).recovery, 2)
+        >>> round(poise.analysis.energy_exchange(clip.com, clip.momentum.com_velocity, clip.mass).recovery, 2)
         0.25
 
     Source: Cavagna, Thys and Zamboni 1976, J. Physiol. 262 (external work, recovery); Ahn, Furrow and Biewener 2004,

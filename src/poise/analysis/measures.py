@@ -84,7 +84,11 @@ class Standing:
 
 
 def standing(analysis: Analysis) -> Standing:
-    """How feet stand and what is in the floor; depth and gap where the clip is not a glitch."""
+    """How feet stand and what is in the floor; depth and gap where the clip is not a glitch.
+
+    Example:
+        >>> feet = poise.analysis.standing(poise.analyze(motion, character))
+    """
     good, touch = ~analysis.is_glitch, analysis.touch
     return Standing(
         float(_skates(analysis, SKATING_SPEED).mean()),
@@ -96,6 +100,9 @@ def standing(analysis: Analysis) -> Standing:
 
 def measures(analysis: Analysis, *, skating_speed: float = SKATING_SPEED) -> Measures:
     """All measures of a clip.
+
+    Example:
+        >>> table = poise.analysis.measures(poise.analyze(motion, character))
 
     Args:
         analysis: Of the clip.
@@ -248,6 +255,9 @@ class PoseDifference:
 def pose_difference(first: Motion, second: Motion) -> PoseDifference:
     """Distance between two motions, frame by frame.
 
+    Example:
+        >>> difference = poise.analysis.pose_difference(motion, motion)
+
     Raises:
         InvalidValue: if their joints or frame counts differ.
     """
@@ -298,7 +308,12 @@ LEAST_SPREAD = 0.03
 
 
 def unlikely_leg(leg: float, motion: Motion) -> tuple[str, str]:
-    """What to say of legs [m] that no creature has, and the units that would fit; nothing of others."""
+    """What to say of legs [m] that no creature has, and the units that would fit; nothing of others.
+
+    Example:
+        >>> said, units = poise.analysis.unlikely_leg(0.82, motion)
+        >>> assert not said
+    """
     least, most = PLAUSIBLE_LEG
     if least <= leg <= most:
         return "", ""
@@ -348,6 +363,9 @@ def implied_scale(analysis: Analysis) -> ImpliedScale:
     A body of size k falls, seen at its own size, with 9.81 / k: flights at 0.7 g look like a body 1.4 × as tall. The
     gait's Froude number, against what people like, adds weak evidence: v² / (g leg) goes with 1 / k, too. Both are put
     together by their spreads, with a prior that says 1 (spread 1 in the logarithm).
+
+    Example:
+        >>> size = poise.analysis.implied_scale(poise.analyze(motion, character))
     """
     leg = analysis.character.leg_length
     clues: list[tuple[float, float, str]] = []

@@ -51,6 +51,11 @@ class Momentum:
 def momentum(bodies: BodyMotion, character: Character, *, gravity: float = GRAVITY) -> Momentum:
     """Momentum and energy of moving bodies.
 
+    Example:
+        >>> filter = poise.analysis.choose_filter("auto", fps=motion.fps, leg_length=character.leg_length)
+        >>> bodies = poise.analysis.body_motion(motion, character, filter)
+        >>> whole = poise.analysis.momentum(bodies, character)
+
     Args:
         bodies: How they move.
         character: Their masses and inertias.
@@ -161,6 +166,10 @@ def body_motion(
     Filtered are the root's place and the joints' rotations (as sign-continuous quaternions), so bones keep their
     length.
 
+    Example:
+        >>> filter = poise.analysis.choose_filter("auto", fps=motion.fps, leg_length=character.leg_length)
+        >>> bodies = poise.analysis.body_motion(motion, character, filter)
+
     Args:
         motion: F frames.
         character: B bodies.
@@ -194,7 +203,12 @@ def _filtered_world(
 
 
 def center_of_mass(motion: Motion, character: Character) -> Array:
-    """Center of mass of every frame as it stands, unfiltered [m], shape (F, 3): Σ m_i c_i / Σ m_i."""
+    """Center of mass of every frame as it stands, unfiltered [m], shape (F, 3): Σ m_i c_i / Σ m_i.
+
+    Example:
+        >>> com = poise.analysis.center_of_mass(motion, character)
+        >>> assert com.shape == (motion.frame_count, 3)
+    """
     require_same_skeleton(character, motion)
     joints = [b.joint for b in character.bodies]
     masses = np.array([b.mass for b in character.bodies])

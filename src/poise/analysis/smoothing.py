@@ -51,6 +51,9 @@ class LowPass:
 def choose_filter(hz: float | str | None, *, fps: float, leg_length: float) -> LowPass:
     """The filter a caller asked for.
 
+    Example:
+        >>> filter = poise.analysis.choose_filter("auto", fps=120.0, leg_length=0.82)
+
     Args:
         hz: A cut-off [Hz]; "auto" for CUTOFF fitted to the size; None for no filter.
         fps: Frame rate [1/s].
@@ -74,6 +77,10 @@ def smooth(
     filter: LowPass, times: Array, values: Array, weights: Array | None = None, breaks: Sequence[int] = ()
 ) -> Array:
     """The values, low-passed along axis 0.
+
+    Example:
+        >>> filter = poise.analysis.choose_filter(8.0, fps=motion.fps, leg_length=0.82)
+        >>> root = poise.analysis.smooth(filter, motion.times, motion.translations[:, 0])
 
     Args:
         filter: Which filter.

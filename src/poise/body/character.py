@@ -157,6 +157,9 @@ def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = No
     of it gives the same figure. Capsules are sized from bones (`anthropometry`), contact points and the floor fitted
     to the clip (`contact_points`), limits widened until every frame is inside (`limits`).
 
+    Example:
+        >>> fitted = poise.body.fit(motion, mass=62.0)
+
     Args:
         source: What to fit to.
         mass: Whole mass [kg]; by default 70 kg for a human-sized figure, else 70 kg · (height / 1.7 m)³.

@@ -46,6 +46,10 @@ def limit_angles(limits: Limits, local_rotation: Array) -> Array:
     orthogonal to `axis`. bend and side are the swing's rotation vector along `swing_axis` and axis × swing_axis.
     Smooth but at a swing of 180°, where the split is undefined.
 
+    Example:
+        >>> limits = next(body.limits for body in character.bodies if body.limits is not None)
+        >>> twist, bend, side = poise.body.limit_angles(limits, limits.rest)
+
     Args:
         limits: Of a ball joint.
         local_rotation: Unit wxyz, shape (..., 4).
@@ -61,7 +65,12 @@ def limit_angles(limits: Limits, local_rotation: Array) -> Array:
 
 
 def clamp_rotation(limits: Limits, local_rotation: Array) -> Array:
-    """The rotations (..., 4) with each of their three limit angles brought inside its range; inside ones unchanged."""
+    """The rotations (..., 4) with each of their three limit angles brought inside its range; inside ones unchanged.
+
+    Example:
+        >>> limits = next(body.limits for body in character.bodies if body.limits is not None)
+        >>> inside = poise.body.clamp_rotation(limits, np.array([0.0, 1.0, 0.0, 0.0]))  # half a turn
+    """
     angles = limit_angles(limits, local_rotation)
     lower = np.array([limits.twist_lower, limits.bend_lower, limits.side_lower])
     upper = np.array([limits.twist_upper, limits.bend_upper, limits.side_upper])

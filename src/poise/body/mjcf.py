@@ -29,6 +29,9 @@ def to_mjcf(character: Character, *, floor: bool = False, timestep: float = 0.00
     have no mass. Each contact point is a site. Hinge ranges are written; the swing-twist limits of a ball joint have no
     MJCF form (its one cone is measured from q = identity, not from the rest pose) and are left to the caller.
 
+    Example:
+        >>> text = poise.body.to_mjcf(character, floor=True)  # MuJoCo reads it
+
     Args:
         character: What to write.
         floor: Add a floor plane at the character's own floor height.

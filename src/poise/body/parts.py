@@ -10,7 +10,11 @@ from poise.core.typing import Array
 
 @dataclass(frozen=True)
 class Capsule:
-    """A rod with round ends, in the frame of its body [m]."""
+    """A rod with round ends, in the frame of its body [m].
+
+    Example:
+        >>> shin = poise.body.Capsule(np.zeros(3), np.array([0.0, 0.0, -0.4]), radius=0.05)
+    """
 
     start: Array
     end: Array
@@ -23,6 +27,10 @@ class Limits:
 
     A ball joint is split as rotation = swing · twist about `axis` (the bone's direction, in the joint's own frame);
     both are measured from `rest`. A hinge uses `twist_lower` and `twist_upper` about its own axis, `rest` unused.
+
+    Example:
+        >>> knee = next(body.limits for body in character.bodies if body.limits is not None)
+        >>> twist = np.degrees([knee.twist_lower, knee.twist_upper])
 
     Attributes:
         rest: Rotation in the parent's frame from which swing and twist are measured, unit wxyz, shape (4,).
@@ -47,6 +55,10 @@ class Limits:
 @dataclass(frozen=True)
 class Body:
     """One simulated body, moved by one joint of the skeleton.
+
+    Example:
+        >>> foot = character.bodies[character.roles["left_foot"]]
+        >>> assert foot.mass > 0.0  # [kg]
 
     Attributes:
         name: The joint's own name.
@@ -83,6 +95,9 @@ class Body:
 class ContactPoint:
     """A point, or small sphere, that may touch the world.
 
+    Example:
+        >>> names = [point.name for point in character.contact_points]
+
     Attributes:
         name: Unique, such as "LeftFoot.heel.out".
         body: Index of its body.
@@ -101,6 +116,9 @@ class ContactPoint:
 @dataclass(frozen=True)
 class Limb:
     """A chain of bodies with a purpose.
+
+    Example:
+        >>> legs = [limb.bodies for limb in character.limbs if limb.kind == "leg"]
 
     Attributes:
         name: Unique, such as "left_leg" or "tail".

@@ -1,9 +1,11 @@
 """The animator's physics tools: each takes a motion and gives a motion with a report of what changed."""
 
-from poise.edit.ballistic import (
+from poise.edit.ballistic import PathTarget, ballistic
+from poise.edit.budget import Budget
+from poise.edit.ground import ground
+from poise.edit.mend import clean, mend
+from poise.edit.paths import (
     BallisticPath,
-    PathTarget,
-    ballistic,
     fit_path,
     gravity_vector,
     path_between,
@@ -11,9 +13,6 @@ from poise.edit.ballistic import (
     path_from_start,
     path_to_end,
 )
-from poise.edit.budget import Budget
-from poise.edit.ground import ground
-from poise.edit.mend import clean, mend
 from poise.edit.repair import repair
 from poise.edit.report import Edited, EditReport
 from poise.edit.retime import retime

@@ -19,6 +19,10 @@ _PART = re.compile(r"(\S(?:.*\S)?)\s+([0-9.]+(?:e-?\d+)?)\s*(deg|°|rad|m|dm|cm|
 class Budget:
     """What an edit may change at most.
 
+    Example:
+        >>> budget = poise.edit.Budget.parse("joint 3deg, root 2cm")
+        >>> edited = poise.edit.ground(motion, character, budget=budget, verify=False)
+
     Attributes:
         joint: How far any joint may turn, the root among them unless `root_turn` says otherwise [rad].
         root: How far the root may move [m].

@@ -71,6 +71,9 @@ def ground(
     At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
     `poise check` measures of either clip, with the character that it fits to it where none is given.
 
+    Example:
+        >>> edited = poise.edit.ground(motion, character, verify=False)
+
     Args:
         motion: F frames.
         character: Fitted to the motion if not given.

@@ -138,7 +138,7 @@ def repair(
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
 
     Example:
-        >>> edited = poise.edit.repair(poise.load("jump.bvh"), budget=Budget.parse("joint 3deg, root 2cm"))
+        >>> edited = poise.edit.repair(poise.load("walk.bvh"), budget=poise.edit.Budget.parse("joint 3deg"))
         >>> poise.save(edited.motion, "mended.bvh")
 
     Source: the lecture of [Hodgins1995]_ and Witkin and Kass 1988 ask for whole clips that obey Newton's law. Deviates:

@@ -86,6 +86,10 @@ class Changes:
 class EditReport:
     """The report of one edit, in the fields of `poise.edit/1`.
 
+    Example:
+        >>> report = poise.edit.scale(motion, 1.5, verify=False).report
+        >>> assert report["edit"] == "scale"
+
     Attributes:
         data: What `--report` writes.
     """
@@ -103,7 +107,12 @@ class EditReport:
 
 
 class Edited(NamedTuple):
-    """What an edit gives: the new motion, and what was done to it."""
+    """What an edit gives: the new motion, and what was done to it.
+
+    Example:
+        >>> edited = poise.edit.scale(motion, 1.5, verify=False)
+        >>> larger, report = edited.motion, edited.report
+    """
 
     motion: Motion
     report: EditReport

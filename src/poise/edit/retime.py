@@ -57,6 +57,9 @@ def retime(
     what lies outside keeps the source's own frames. So the interval as a whole comes nearer to its old duration than
     the factor says; what lies between its borders takes the factor. The report tells both, and what gravity they imply.
 
+    Example:
+        >>> edited = poise.edit.retime(motion, character, factor=1.2, verify=False)  # 1.2 times as long
+
     Args:
         motion: F frames.
         character: Whose flights fall; fitted to the motion if not given.

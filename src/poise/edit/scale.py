@@ -34,6 +34,9 @@ def scale(
 
     So it falls under the same gravity as before: K / √K² = 1.
 
+    Example:
+        >>> edited = poise.edit.scale(motion, 2.0, verify=False)  # twice as tall, √2 times as long
+
     Args:
         motion: F frames.
         size: K, new height over old one [1].

@@ -16,6 +16,10 @@ from poise.core.typing import Array
 class Scope:
     """How much of an edit is kept, and where it may act.
 
+    Example:
+        >>> scope = poise.edit.Scope(amount=0.5, interval=(0.1, 0.4))  # half of the change, in this part only
+        >>> edited = poise.edit.ground(motion, character, scope=scope, verify=False)
+
     Attributes:
         amount: Part of the change that is kept, 0 … 1; 0 gives the motion back as it was.
         interval: First and last time at which anything may change [s]; None for the whole clip.

@@ -55,6 +55,10 @@ def spin(
     and the first and last frame of the flight and the priority frames keep their poses. A flight of which they can
     take next to nothing is left as it is, and the report says so.
 
+    Example:
+        >>> hop = poise.load(poise.sample_path("hover_hop"))
+        >>> edited = poise.edit.spin(hop, momentum="takeoff", verify=False)
+
     Args:
         motion: F frames.
         character: Fitted to the motion if not given.

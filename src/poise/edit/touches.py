@@ -81,6 +81,11 @@ def flags_of(touches: Touches, times: Array, character: Character, *, only_grips
 def load_touches(path: str | PathLike[str]) -> dict[str, list[str]]:
     """The "contacts" of a repair's report or of a JSON file of the same form.
 
+    Example:
+        >>> import json, pathlib
+        >>> pathlib.Path("touches.json").write_text(json.dumps({"contacts": {"left_foot": ["0:0.4"]}}))
+        >>> touches = poise.edit.load_touches("touches.json")  # for poise.edit.repair(motion, contacts=touches)
+
     Raises:
         FileFormatError: if there are none, or they have another form.
     """

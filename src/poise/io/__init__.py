@@ -187,6 +187,10 @@ def resampled_to(motion: Motion, fps: float) -> Motion:
     """The motion at a constant rate [1/s] from its first to its last frame; itself if it has that rate already.
 
     The last frame is kept where it falls on the new grid (to a thousandth of a frame), else the grid ends before it.
+
+    Example:
+        >>> slow = poise.io.resampled_to(motion, 30.0)
+        >>> assert abs(slow.fps - 30.0) < 1e-6
     """
     rate = _positive("fps", fps)
     if motion.is_uniform and abs(motion.fps - rate) < 1e-4 * rate:
@@ -206,6 +210,10 @@ def read_options(
     height: float | str | None = None,
 ) -> ReadOptions:
     """Checked options for a reader; arguments as for `load`.
+
+    Example:
+        >>> options = poise.io.read_options(unit="cm", up="z")
+        >>> assert options.unit == 0.01
 
     Raises:
         InvalidValue: naming the argument and what is allowed.

@@ -62,6 +62,9 @@ WITH_SCENES = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usd
 class ReadOptions:
     """What a user may say about a file that the file does not, or says wrongly.
 
+    Example:
+        >>> options = poise.io.ReadOptions(unit=0.01, up="z")  # centimeters, Z up
+
     Attributes:
         skeleton: The skeleton file a motion needs; None for the one beside it.
         clip: Name or index of the clip in a file that holds several.

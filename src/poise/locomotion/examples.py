@@ -42,6 +42,10 @@ SMALL_STEP = 0.5
 class Locomotion:
     """Examples of how a figure moves at each velocity, ready for `Walker`.
 
+    Example:
+        >>> examples = poise.locomotion.build([poise.load(poise.sample_path("walk"))])
+        >>> examples.save("walker.npz")
+
     The examples are frames of one motion, so that the file is one that any command reads. N cycles of PHASES frames
     come first, then the S frames of a stand. Joint 0 is placed as seen from the particle that the figure follows.
 
@@ -162,7 +166,8 @@ def build(clips: Sequence[Motion], *, mirror: bool = True) -> Locomotion:
     feet as the mean of both does. Where no clip stands, the mean pose of the slowest walk does.
 
     Example:
-        >>> walker = poise.locomotion.Walker(poise.locomotion.build([walk, run, idle]))
+        >>> clips = [poise.load(poise.sample_path("walk"))]
+        >>> walker = poise.locomotion.Walker(poise.locomotion.build(clips))
         >>> pose = walker.step(velocity=(1.4, 0.0), turn=0.3)
 
     Args:
@@ -327,6 +332,10 @@ def _put_together(
 
 def load(path: str | Path) -> Locomotion:
     """Read a controller that `Locomotion.save` wrote.
+
+    Example:
+        >>> examples.save("walker.npz")  # of poise.locomotion.build
+        >>> again = poise.locomotion.load("walker.npz")
 
     Raises:
         FileFormatError: if the file is no such controller, or its parts do not fit together.

@@ -59,6 +59,9 @@ def retrieve(examples: Locomotion, velocity: Array, phase: float, stood: float =
     √(v / v_q) each: the pose lies that far between the stand and the cycle. A faster one speeds up
     playback, φ̇* = φ̇ v / v_q.
 
+    Example:
+        >>> pose = poise.locomotion.retrieve(examples, np.array([1.0, 0.0, 0.0]), phase=0.25)
+
     Args:
         examples: The controller.
         velocity: Ahead and to the left [m/s], turning to the left [rad/s], shape (3,).
@@ -106,6 +109,10 @@ def _there_and_back(time: float, count: int, examples: Locomotion) -> int:
 class Pose:
     """One pose of a walk, in the world.
 
+    Example:
+        >>> pose = poise.locomotion.Walker(examples).step(velocity=(1.0, 0.0))
+        >>> root = pose.translations[0]  # [m]
+
     Attributes:
         translations: Of the joints in their parents [m], shape (J, 3).
         rotations: The same, shape (J, 4).
@@ -120,6 +127,9 @@ class Walker:
 
     A particle carries the figure. Its velocity follows what is asked like a critically damped spring; a push changes it
     at once. It has no path to go back to.
+
+    Example:
+        >>> pose = poise.locomotion.Walker(examples, dt=1 / 60).step(velocity=(1.0, 0.0), turn=0.2)
 
     Args:
         examples: From `build` or `load`.
@@ -359,6 +369,9 @@ def walk(
 
 def scripted(rows: Sequence[Sequence[float]]) -> Commands:
     """The command of a script.
+
+    Example:
+        >>> command = poise.locomotion.scripted([[0.0, 1.0], [2.0, 1.5, 0.0, 30.0]])  # time, speed, direction, turn
 
     Args:
         rows: From when [s], speed [m/s], direction from ahead to the left [rad], turning to the left [rad/s]; by time.

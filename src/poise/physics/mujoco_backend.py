@@ -50,6 +50,9 @@ class Model:
     Body 0 is the world. `tree_root[b]` is the body of b's tree that is attached to the world. One model may hold
     several trees (characters). Arrays follow MuJoCo's order.
 
+    Example:
+        >>> assert model.nv == character.nv and model.body_name(0) == "world"
+
     Attributes:
         nq, nv, body_count: Sizes.
         parents, tree_root: Per body, shape (B,).
@@ -308,7 +311,12 @@ class Data:
 
 
 def model_of(character: Character) -> Model:
-    """Bodies 1 … B of the model are the character's bodies 0 … B−1; points are its contact points, in order."""
+    """Bodies 1 … B of the model are the character's bodies 0 … B−1; points are its contact points, in order.
+
+    Example:
+        >>> from poise.physics import model_of
+        >>> assert model_of(character).nv == character.nv
+    """
     return model_of_scene((character,))
 
 
@@ -316,6 +324,10 @@ def model_of_scene(characters: Sequence[Character], rovers: int = 0, *, names: S
     """One model of several characters: their bodies, coordinates and contact points in order, then the rovers.
 
     A thing that flies is a character too, see `character.thing`.
+
+    Example:
+        >>> from poise.physics import model_of_scene
+        >>> pair = model_of_scene([character, character], names=["ann", "bob"])
 
     Args:
         characters: One at least.

@@ -24,6 +24,10 @@ class State:
     The only changing thing here on purpose: a frame must not allocate. `generation` counts the moves, so a step made
     on an earlier state can tell that it is stale.
 
+    Example:
+        >>> state = State(model).at(clip.q[0], clip.v[0])
+        >>> com = state.com()  # [m]
+
     Attributes:
         is_complete: Mass matrix and bias are those of (q, v); a step asks for that.
         q, v: Coordinates (nq,) and velocities (nv,).
@@ -335,6 +339,11 @@ class State:
 class Trajectory(NamedTuple):
     """A character's coordinates over equal steps, as integration would make them: v ← v + Δt a, q ← q ⊕ Δt v.
 
+    Example:
+        >>> from poise.physics import trajectory
+        >>> clip = trajectory(motion, character, 1 / 60)
+        >>> assert clip.q.shape == (len(clip.times), character.nq)
+
     Attributes:
         times: [s], shape (F,).
         q: Coordinates, shape (F, nq).
@@ -355,6 +364,7 @@ def trajectory(motion: Motion, character: Character, dt: float) -> Trajectory:
     out first, so that the splines bridge them.
 
     Example:
+        >>> from poise.physics import State, model_of, trajectory
         >>> clip = trajectory(motion, character, dt=1.0 / 120.0)
         >>> actor = State(model_of(character)).at(clip.q[0], clip.v[0])
 

@@ -20,6 +20,10 @@ from poise.terrain.shapes import Place, Plane, Shape, Steps
 class Surface(NamedTuple):
     """The ground under n points, in the world frame. The arrays may be shared and read-only.
 
+    Example:
+        >>> ground = poise.Terrain.slope(10.0).sample(np.array([[0.0, 0.0], [1.0, 0.0]]))
+        >>> heights, normals = ground.height, ground.normal
+
     Attributes:
         height: [m], shape (n,).
         normal: Unit, upwards, shape (n, 3).

@@ -33,6 +33,9 @@ KINDS = ("support", "targeted", "free")
 class Role:
     """The part of one limb.
 
+    Example:
+        >>> role = poise.tracking.Role("left_leg", "support", actor="left_leg")
+
     Attributes:
         limb: Name of the character's limb.
         kind: "support" (it stands where the actor's limb stands), "targeted" (its end follows the actor's) or "free"
@@ -54,6 +57,10 @@ def propose_roles(character: Character, actor: Character) -> tuple[Role, ...]:
     Of a character with more legs than the actor, the hind pair takes the actor's legs, the pair before it takes them
     crosswise, the next does not, and so on: a fore leg steps with the hind leg of the other side (a trot), and half of
     a spider's legs stand while the other half swings. What a limb of the character's file says goes before all that.
+
+    Example:
+        >>> roles = poise.tracking.propose_roles(character, character)
+        >>> assert any(role.kind == "support" for role in roles)
     """
     crossed = _crossed(character)
     theirs = {limb.name: limb for limb in actor.limbs}
@@ -76,6 +83,9 @@ def parse_roles(text: str, character: Character, actor: Character) -> tuple[Role
 
     `limb<-limb` drives a limb by one of the actor's: legs and what stands on the ground as support, others as targeted;
     `limb=support`, `limb=targeted` and `limb=free` say it outright.
+
+    Example:
+        >>> roles = poise.tracking.parse_roles("left_arm<-right_arm", character, character)
 
     Raises:
         UnknownName: if a limb is none of the character's or the actor's.
@@ -110,7 +120,7 @@ def with_roles(character: Character, roles: str | Sequence[Role] = "") -> Charac
         roles: As a user types them, over those that are proposed for a person as the actor; or the roles themselves.
 
     Example:
-        >>> rex = poise.tracking.with_roles(poise.load_character("rex.toml"), "tail=free, left_leg<-left_leg")
+        >>> rex = poise.tracking.with_roles(poise.load_character("raptor.toml"), "left_leg<-left_leg")
         >>> poise.save_character(rex, "rex.toml")
     """
     if isinstance(roles, str):

@@ -40,6 +40,10 @@ RATE = 120.0
 class TrackResult:
     """What the character did.
 
+    Example:
+        >>> result = poise.track(motion, character)
+        >>> assert result.report["steps"] > 0
+
     Attributes:
         motion: Of the character's skeleton, one frame for each of the actor's.
         report: `poise.track/1`.

@@ -108,8 +108,8 @@ class PerformanceTracker:
             shape (N, 3).
 
     Example:
-        >>> tracker = PerformanceTracker(raptor, actor, dt=motion.dt)
-        >>> poses = [tracker.step(q) for q in poise.motion_to_q(actor, motion)]
+        >>> tracker = poise.tracking.PerformanceTracker(character, character, dt=motion.dt)
+        >>> pose = tracker.step(poise.motion_to_q(character, motion)[0])
     """
 
     def __init__(
