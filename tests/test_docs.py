@@ -67,7 +67,10 @@ def test_the_architecture_names_functions_where_they_are() -> None:
 
 
 def test_every_bar_names_a_command_that_is_there() -> None:
-    """Rows of bars.md whose table has the column "command": a benchmark, a module or a test that exists, or "same" or "…" for that of the row above."""
+    """Rows of bars.md whose table has the column "command": a benchmark, a module or a test that exists.
+
+    "same" and "…" mean the command of the row above.
+    """
     from benchmarks.__main__ import NAMES
 
     root, rows, wrong = Path(__file__).parents[1], 0, []
