@@ -100,8 +100,8 @@ def read(armature, scene, first, last):
     turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
     message = _message(armature, bones, parents, worlds[0])
     moved, turned = local_poses(parents, places, turns)
-    message |= {"fps": frame_rate(scene), "translations": packed(moved), "rotations": packed(turned)}
     rate = frame_rate(scene)
+    message |= {"fps": rate, "translations": packed(moved), "rotations": packed(turned)}
     return Rig(armature.name, bones, chain, frames, rate, message, places, worlds, scales, basis, is_held, notes)
 
 

@@ -208,7 +208,7 @@ def test_limbs_and_joints_have_budgets_of_their_own(walk: tuple[Motion, Characte
     head = character.bodies[character.roles["head"]].joint
     assert np.array_equal(edited.motion.rotations[:, head], motion.rotations[:, head])
     assert max(a for n, a in most.items() if n not in limbs["right_arm"]) <= 2.0
-    with pytest.raises(UnknownName, match=r"wing.*no limb \(.*left_arm"):
+    with pytest.raises(UnknownName, match=r"wing.*not a limb \(.*left_arm"):
         repair(motion, character, budget=Budget.parse("wing 3deg"))
 
 

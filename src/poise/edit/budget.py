@@ -87,7 +87,7 @@ class Budget:
             character: Knows limbs and roles; without one, only joints have names.
 
         Raises:
-            UnknownName: if a name is no limb, role, body or joint.
+            UnknownName: if a name is not a limb, role, body or joint.
         """
         owner = {joint: name for name in self.parts for joint in joints_named(name, skeleton, character)}
         return {name: found for name in self.parts if (found := [j for j, n in owner.items() if n == name])}
@@ -113,4 +113,4 @@ def joints_named(name: str, skeleton: Skeleton, character: Character | None) -> 
         return [character.bodies[character.body_index(name)].joint]
     except UnknownName as error:
         limbs = ", ".join(limb.name for limb in character.limbs)
-        raise UnknownName(f"The budget names {name!r}, which is no limb ({limbs}). {error}") from None
+        raise UnknownName(f"The budget names {name!r}, which is not a limb ({limbs}). {error}") from None

@@ -148,9 +148,11 @@ def repair(
     if motion.frame_count < 8:
         raise InvalidValue(f"The clip has {motion.frame_count} frames; a repair needs 8 or more.")
     body, lies = _ground(motion, character, terrain, floor)
-    flags, grips = contacts if not isinstance(contacts, Mapping) else flags_of(contacts, motion.times, body), None
     if isinstance(contacts, Mapping):
+        flags = flags_of(contacts, motion.times, body)
         grips = flags_of(contacts, motion.times, body, only_grips=True)
+    else:
+        flags, grips = contacts, None
     how: dict[str, Any] = lies | {"contacts": flags, "friction": friction, "gravity": gravity}
     seen = analyze(motion, body, **how)
     how["floor"] = seen.floor

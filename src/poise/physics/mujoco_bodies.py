@@ -100,8 +100,8 @@ class Bodies:
         nq, nv: Coordinates and dofs of the whole.
         first, width: First dof and number of dofs of each tree, shape (T,).
         is_figure: Which trees are figures, shape (T,).
-        is_exact: These, and those of bodies that are joined to others at points, as chains are, shape (T,).
-        apart: How far such points are from each other in the contacts last asked for [m], shape (J, 3).
+        is_exact: Trees whose contacts are solved exactly: figures, and bodies that are joined at points, shape (T,).
+        apart: How far joined points are from each other, in the contacts last asked for [m], shape (J, 3).
         figure_of: Figure of each tree, whose trees come first, −1 for others and for what never moves, shape (T + 1,).
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
@@ -111,7 +111,8 @@ class Bodies:
         shapes: Of everything but figures and ground.
 
     Raises:
-        InvalidValue: if the scene is not MJCF, or holds equality constraints or tendons; if there are too many figures.
+        InvalidValue: if the scene is not MJCF, or holds tendons or equality constraints other than connect; if there
+            are too many figures.
     """
 
     def __init__(
@@ -351,9 +352,7 @@ class Bodies:
         """
         out = np.zeros_like(touches.rows)
         blocks = self._entries[self._free_block]
-        new = np.flatnonzero(
-            (blocks != self._known_blocks).any(axis=(1, 2))
-        )  # none, where they turn about their center
+        new = np.flatnonzero((blocks != self._known_blocks).any(axis=(1, 2)))  # none if all turn about their center
         if len(new):
             self._known_blocks, self._inverse = blocks, self._inverse.copy()
             self._inverse[self._free[new]] = np.linalg.inv(blocks[new])

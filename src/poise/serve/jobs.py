@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.serve import messages
 from poise.serve.messages import Fields, motion_data, packed
@@ -99,6 +99,7 @@ def check(asked: Fields, tell: Tell) -> dict[str, Any]:
 
 def mend(asked: Fields, tell: Tell) -> dict[str, Any]:
     """Do what a check asks for; `only` names the findings to mend."""
+    from poise.check.profile import require_flaw
     from poise.edit.mend import mend as run
 
     messages.known(asked, ("motion", "only", *SCOPE), "mend")
@@ -106,11 +107,8 @@ def mend(asked: Fields, tell: Tell) -> dict[str, Any]:
     only = messages.items(asked, "only", 100)
     if not all(isinstance(name, str) for name in only):
         raise InvalidValue("only needs names of findings, such as skate.")
-    from poise.check.finding import FLAWS
-
     for name in only:
-        if name not in FLAWS:
-            raise UnknownName(f"There is no finding {name!r}. Findings: {', '.join(FLAWS)}.")
+        require_flaw(name)
     tell(0.0, "Mending")
     return _edited(run(motion, only=only, **_scope(asked), floor=_floor(asked)))
 

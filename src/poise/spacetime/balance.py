@@ -186,7 +186,7 @@ def look(problem: Problem, coefficients: Array) -> Look:
 
 
 def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
-    """What the search makes small: weight · what is left + offsets and their bends + slip of standing points."""
+    """What the search minimizes: weight · what is left + offsets and their bends + slip + sinking of other points."""
     bends = _bends(problem, seen.coefficients)
     slip = _slip(problem, seen.pose)
     return float(

@@ -159,7 +159,6 @@ class PerformanceTracker:
         self.feet: dict[str, Foot] = {}
         self._style: Style | None = None
         self.prior = prior
-
         self._still_since, self.is_beginning, self.softness = 0.0, True, 1.0 if root == "soft" else 0.0
         self._joined: Array | None = None
         self._fall: falling.Fall | None = None

@@ -11,9 +11,9 @@ body and the response of a figure, which is not symmetric, see `poise.step.solve
 
 Two points that are joined, as in a chain, are a contact of negative friction: any p, and u = 0.
 
-All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. What is linked to a figure or a chain,
-also through other bodies, are then solved exactly: sweeps stall with light bodies under a foot. Newton's method gets
-there in a few steps; where it does not, splitting does (Douglas and Rachford). Neither needs symmetry. Source:
+All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts that are linked to a figure
+or a chain, also through other bodies, are then solved exactly, since sweeps stall with light bodies under a foot: by
+Newton's method in a few steps, or by splitting (Douglas and Rachford) where it fails. Neither needs symmetry. Source:
 [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
 
