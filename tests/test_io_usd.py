@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -366,6 +368,30 @@ def test_broken_bytes_never_crash(stage: Path) -> None:
             poise.load(packed, clip=0)
         except FileFormatError:
             continue
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux")
+@pytest.mark.parametrize("section", ["TOKENS", "FIELDS", "FIELDSETS", "PATHS", "SPECS"])
+def test_a_small_file_cannot_ask_for_much_memory(stage: Path, section: str) -> None:
+    """The number of a section's entries is memory that OpenUSD asks for before it looks how long the file is."""
+    import resource
+
+    packed = stage.with_name("packed.usdc")
+    opened = Usd.Stage.Open(str(stage))
+    opened.GetRootLayer().Export(str(packed))
+    data = bytearray(packed.read_bytes())
+    (contents,) = struct.unpack_from("<q", data, 16)
+    (count,) = struct.unpack_from("<Q", data, contents)
+    rows = (struct.unpack_from("<16sqq", data, contents + 8 + 32 * k) for k in range(count))
+    starts = {name.rstrip(b"\0").decode(): start for name, start, _ in rows}
+    struct.pack_into("<Q", data, starts[section], 10**10)
+    packed.write_bytes(data)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(FileFormatError, match="more than 2 GB of memory"):
+        poise.load(packed, clip="Walk")
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 2_500_000  # [KiB]
 
 
 def test_archives_are_read_and_not_written(stage: Path) -> None:

@@ -13,7 +13,7 @@ import resource
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -26,6 +26,7 @@ import pytest
 import poise
 from poise.analysis import export
 from poise.check.statistics import write_statistics
+from poise.cli import live_from
 from poise.cli.app import run
 from poise.cli.folder import Done, _note, read_manifests
 from poise.core.errors import InvalidValue, UnreadableFile
@@ -243,6 +244,129 @@ def test_a_full_disk_leaves_no_part_of_what_a_command_writes(
         assert [line for line in said if line.startswith("poise: ")] == said[-1:]
         assert "the disk is full" in said[-1]
         assert tree(out) == {}
+
+
+FOLDERS = {
+    "library check": "FOLDER -o OUT --record .png",
+    "library mend": "FOLDER -o OUT --record .html",
+    "library vary": "FOLDER -o OUT -n 2",
+    "vary": "FOLDER/one.bvh -o OUT -n 2",
+}
+"""Commands that fill a folder clip by clip, each with the words after it."""
+
+
+@pytest.mark.parametrize("name", [n if "vary" not in n else pytest.param(n, marks=pytest.mark.long) for n in FOLDERS])
+def test_a_folder_goes_on_after_a_full_disk(
+    name: str, out: Path, room: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each clip has all its files or none, and --resume makes those that are missing."""
+    poise.save(walk(), room / "one.bvh")
+    if "library" in name:
+        poise.save(walk(), room / "two.bvh")
+    words = FOLDERS[name].replace("OUT", str(out)).replace("FOLDER", str(room)).split()
+    asked = [*name.split(), *words, "--jobs", "1"]
+    made: list[Path] = []
+
+    def begun(target: Path, begin: Any = files._new_file_beside) -> Path:
+        made.append(target)
+        return begin(target)
+
+    def empty() -> None:
+        for path in out.iterdir():
+            path.unlink()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(files, "_new_file_beside", begun)
+        assert run(asked) == 0
+    whole = {path: data for path, data in tree(out).items() if path != "manifest.jsonl"}
+    for number in sorted({*some_of(len(made)), 1}):
+        empty()
+        capsys.readouterr()
+        with full_at_file(number, monkeypatch):
+            assert run(asked) in (1, 2)
+        assert "the disk is full" in capsys.readouterr().err
+        left = tree(out)
+        assert left.keys() <= {*whole, "manifest.jsonl"}
+        for done in read_manifests(out).values():
+            assert done.state == "done" or not (out / done.target).exists()
+        assert run([*asked, "--resume"]) == 0
+        assert tree(out).keys() - {"manifest.jsonl"} == whole.keys()
+
+
+def test_a_controller_that_cannot_be_written_leaves_the_one_before(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (out / "walker.npz").write_bytes(b"before")
+    with full_at_file(0, monkeypatch):
+        clip = str(poise.sample_path("walk"))
+        assert run(["locomotion", "build", clip, "-o", str(out / "walker.npz"), "--overwrite"]) == 2
+    assert "the disk is full" in capsys.readouterr().err
+    assert tree(out) == {"walker.npz": b"before"}
+
+
+def test_edits_of_a_character_are_saved_as_soon_as_there_is_space(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from poise.show.setup import SetupSession
+
+    path = out / "walker.toml"
+    session = SetupSession(poise.Character.fit(walk()), path)
+    first = tree(out)
+    limb = session.setup.limbs[0].name
+    with full_at_file(0, monkeypatch):
+        session.do({"do": "scale", "limb": limb, "factor": 0.5})
+        assert "the disk is full" in session.view()["saved"]
+        assert tree(out) == first
+    session.do({"do": "state"})
+    assert session.view()["saved"] == ""
+    assert tree(out) != first
+
+
+def test_set_up_says_that_the_last_edits_are_lost(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from poise.show.setup import SetupPage
+
+    path = out / "walker.toml"
+
+    def played(page: SetupPage) -> None:
+        session = page.session
+        with full_at_file(0, monkeypatch):
+            session.do({"do": "scale", "limb": session.setup.limbs[0].name, "factor": 0.5})
+        if is_full:
+            held.enter_context(full_at_file(0, monkeypatch))
+
+    poise.save(walk(), out / "clip.bvh")
+    monkeypatch.setattr(SetupPage, "play", played)
+    for is_full, code in ((False, 0), (True, 2)):
+        with ExitStack() as held:
+            assert run(["setup", str(out / "clip.bvh"), "-o", str(path), "--headless", "--overwrite"]) == code
+        assert ("The last edits are lost" in capsys.readouterr().err) is is_full
+
+
+def test_a_take_that_cannot_be_written_is_kept_elsewhere(
+    out: Path, room: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(live_from, "record", lambda *_: walk())
+    monkeypatch.setattr(tempfile, "tempdir", str(room))
+
+    def begun(target: Path, begin: Any = files._new_file_beside) -> Path:
+        if target.is_relative_to(out) or is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return begin(target)
+
+    is_full = False
+    monkeypatch.setattr(files, "_new_file_beside", begun)
+    asked = ["record-stream", "vmc:0", "-o", str(out / "take.bvh"), "--report", str(out / "r.json")]
+    assert run(asked) == 2
+    (kept,) = room.rglob("take.bvh")
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "the disk is full" in said
+    assert str(kept) in said
+    assert poise.load(kept).frame_count == walk().frame_count
+    assert tree(out) == {}
+    is_full = True
+    assert run(asked) == 2
+    assert "the disk is full" in capsys.readouterr().err.splitlines()[-1]
+    assert len([*room.rglob("*.bvh")]) == 1
 
 
 def test_a_full_cache_shows_a_page_from_the_folder_of_temporary_files(

@@ -77,7 +77,7 @@ def check_one(
     from poise.check.report import as_json as report_of
     from poise.core.errors import FileFormatError
     from poise.io import read_options
-    from poise.io.files import write_json
+    from poise.io.files import all_or_none, write_json
 
     output_paths((output, record), "-o and --record", inputs=[file], overwrite=overwrite)
     chosen, how = load_profile(profile), read_options(clip=options.clip_key(clip))
@@ -85,14 +85,15 @@ def check_one(
     if report.verdict == "unreadable":
         raise FileFormatError(report.error, path=file)
     data = report_of([report], (), chosen)
-    write_json(output, data)
-    if record is not None and report.verdict != "skipped":
-        from poise.show import record as draw
-        from poise.show.motion_scene import scene_of_motion
+    with all_or_none():
+        write_json(output, data)
+        if record is not None and report.verdict != "skipped":
+            from poise.show import record as draw
+            from poise.show.motion_scene import scene_of_motion
 
-        seen = on_ground(read_clip(file, how), Wanted(), None)
-        look: dict[str, Any] = {"width": 110, "height": 110} if record.suffix.lower() == ".png" else {}
-        draw(scene_of_motion(seen.motion, seen.character, terrain=seen.terrain), record, **look)
+            seen = on_ground(read_clip(file, how), Wanted(), None)
+            look: dict[str, Any] = {"width": 110, "height": 110} if record.suffix.lower() == ".png" else {}
+            draw(scene_of_motion(seen.motion, seen.character, terrain=seen.terrain), record, **look)
     for fails, how_bad in ((True, "fails"), (False, "mild")):
         counts = Counter(f.name for f in report.findings if f.fails is fails)
         if counts:

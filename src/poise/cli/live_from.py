@@ -202,9 +202,7 @@ def record_stream(
         motion = record(source, seconds, fps)
         counted = source.report()
     if motion is not None:
-        import poise.io
-
-        poise.io.save(motion, output)
+        _save_take(motion, output)
     data = {"schema": "poise.live/1", "source": counted, "frames": 0 if motion is None else motion.frame_count}
     if report is not None:
         from poise.io.files import write_json
@@ -219,6 +217,28 @@ def record_stream(
             note(f"{output}: {motion.frame_count} frames, {motion.duration:.2f} s")
     if motion is None:
         raise typer.Exit(FAILED)
+
+
+def _save_take(motion: Motion, output: Path) -> None:
+    """Save what cannot be recorded again; if its file cannot be written, as a temporary file.
+
+    Raises:
+        UnreadableFile: if its file cannot be written; says where the take is then.
+    """
+    import tempfile
+
+    import poise.io
+    from poise.core.errors import UnreadableFile
+
+    try:
+        poise.io.save(motion, output)
+    except UnreadableFile as error:
+        try:
+            aside = Path(tempfile.mkdtemp(prefix="poise-take-")) / output.name
+            poise.io.save(motion, aside)
+        except (OSError, UnreadableFile):
+            raise error from None
+        raise UnreadableFile(f"{error} The take was saved as {aside}.") from error
 
 
 def record(source: LiveSource, seconds: float, fps: float | None = None) -> Motion | None:

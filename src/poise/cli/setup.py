@@ -68,6 +68,10 @@ def setup(
     with SetupPage(session, port=port, is_opened=not headless) as page:
         note(f"Set-up at {page.url} (kept in {target}; Ctrl-C ends)")
         page.play()
+    if session.saved:
+        session.save()  # there may be space again
+    if session.saved:
+        raise InvalidValue(f"The last edits are lost: {session.saved}")
     note(f"{target}: {len(session.setup.parts)} bodies, {len(session.setup.limbs)} limbs")
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MOST = 100_000
 SHEET_ROWS = 40
 """Variants on the contact sheet."""
+NOT_PLAUSIBLE = "Not plausible"
 TABLE, SHEET = "variants.json", "sheet.png"
 
 
@@ -91,7 +92,7 @@ def vary(
     kept = sum(v["kept"] for v in table["variants"])
     made = f" ({earlier} were tried before)" if earlier else ""
     for d in done:
-        if d.state == "failed" and not d.message.startswith("Not plausible"):
+        if d.state == "failed" and not d.message.startswith(NOT_PLAUSIBLE):
             note(f"{d.name}: {d.message}")
     apart = table["apart_median"]
     far = "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
@@ -99,8 +100,10 @@ def vary(
 
 
 def _was_tried(before: Done | None, job: Job, place: Path) -> bool:
-    """Whether a variant was made from the same clip before; one that was dropped has no file."""
-    return before is not None and before.key == job.key
+    """Whether a variant was made and judged before, of the same clip; one that was dropped has no file."""
+    if before is None or before.key != job.key:
+        return False
+    return before.state == "done" or before.message.startswith(NOT_PLAUSIBLE)
 
 
 def _names(files: tuple[Path, ...], folder: Path, clip: str | None) -> dict[tuple[Path, str | None], str]:
@@ -131,7 +134,7 @@ def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = 
     drawn = edit.draw(motion, character, seed, index)
     tried = edit.make(motion, character, drawn, before)
     if why := edit.reasons(tried):
-        raise InvalidValue(f"Not plausible ({why})")
+        raise InvalidValue(f"{NOT_PLAUSIBLE} ({why})")
     poise.io.save(tried.motion, output)
     shape = edit.shape_of(tried.motion)
     apart = edit.distance(shape, edit.shape_of(motion)) / noise
@@ -160,10 +163,10 @@ def _prepared(file: Path, clip: str | None) -> tuple[Any, Any, Any, float]:
 
 
 def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
-    """Drop doubles, clip by clip in the order of their numbers, and write table, page and sheet."""
+    """Write table, page and sheet, and drop doubles: clip by clip, in the order of their numbers."""
     import numpy as np
 
-    from poise.io.files import write_atomically, write_json
+    from poise.io.files import all_or_none, write_atomically, write_json
 
     tried = read_manifests(place)
     groups: dict[tuple[Path, str | None], list[tuple[Job, Done]]] = {}
@@ -180,15 +183,16 @@ def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
         else:
             rows += [_row(job, "", done.message) for job, done in group]
     median = float(np.median(gaps)) if gaps else None
-    write_json(place / TABLE, {"schema": "poise.variants/1", "apart_median": median, "variants": rows})
     states = []
     for row in rows:
         done, words = tried[row["name"]], row.get("words", "")
         state, message = ("kept", words) if row["kept"] else ("dropped", f"{row['why']}: {words}".removesuffix(": "))
         states.append(replace(done, state=state, message=message))
-    write_atomically(place / SUMMARY, summary_page("poise vary", states, place))
-    if with_sheet and shown:
-        _draw_sheet(shown[:SHEET_ROWS], place / SHEET)
+    with all_or_none():
+        write_json(place / TABLE, {"schema": "poise.variants/1", "apart_median": median, "variants": rows})
+        write_atomically(place / SUMMARY, summary_page("poise vary", states, place))
+        if with_sheet and shown:
+            _draw_sheet(shown[:SHEET_ROWS], place / SHEET)
 
 
 def _choose_of(

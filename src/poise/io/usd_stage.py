@@ -13,7 +13,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,7 +49,10 @@ MAX_PRIMS = 200_000
 """Most prims of a stage that are looked through."""
 MAX_NUMBERS = 100_000_000
 """Most values of joints over all keys of a stage."""
+MEMORY = 2 << 30
+"""Memory that opening a stage may take besides twenty times its file's size [bytes]; damaged files ask for any."""
 AGAIN = "Export it again, or look at it with usdchecker."
+TOO_LARGE = f"It asks for more than {MEMORY >> 30} GB of memory: it is damaged, or holds far more than a figure."
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,42 @@ def quietly(path: Path) -> Iterator[None]:
     delegate = UsdUtils.CoalescingDiagnosticDelegate()
     try:
         yield
+    except MemoryError:
+        raise FileFormatError(TOO_LARGE, path=path, cure=AGAIN) from None
     except Tf.ErrorException as error:
+        if "std::bad_alloc" in str(error):
+            raise FileFormatError(TOO_LARGE, path=path, cure=AGAIN) from None
         raise FileFormatError(f"USD cannot use this file: {said_by(error)}.", path=path, cure=AGAIN) from None
     finally:
         delegate.TakeUncoalescedDiagnostics()
         del delegate
+
+
+_limit = threading.RLock()
+
+
+@contextmanager
+def within_memory(size: int) -> Iterator[None]:
+    """Inside, this process may take so much more memory [bytes]; what asks for more gets an error at once.
+
+    Only on Linux, which keeps to the limit and tells what is in use. It holds for all threads of the process.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    with _limit:
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        if soft != resource.RLIM_INFINITY and soft < used + size:
+            yield
+            return
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (used + size, hard))
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def said_by(error: Exception) -> str:
@@ -115,7 +151,7 @@ def open_usd(path: Path, *, unit: float | None, up: str | None, last: UsdDocumen
     raw = read_bytes(path, limit=MAX_BYTES)
     if last is not None and last.path == path and last.is_own and last.layer == raw and not (unit or up):
         return last
-    with quietly(path):
+    with quietly(path), within_memory(MEMORY + 20 * len(raw)):
         stage = Usd.Stage.Open(str(path))
         if stage is None:
             raise FileFormatError("USD cannot open this file.", path=path, cure=AGAIN)
