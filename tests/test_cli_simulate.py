@@ -425,7 +425,7 @@ def test_help_says_all_it_allows_on_a_narrow_screen() -> None:
         (
             "gltf/Fox.glb",
             ["--clip", "Run", "--end", "0.3", "--terrain", "slope:5"],
-            ["62.2 m", "--height", "in place"],
+            ["60.7 m", "--height", "in place"],
         ),
         ("bvh/cmu_motionbuilder/05_20-mb.bvh", ["--start", "5.2", "--end", "5.6"], ["glitch", "carried over"]),
     ],

@@ -177,9 +177,9 @@ BELIEVABLE = 0.3
 """Root force beyond the clip's own, as a part of body weight (rms), above which a run is cautioned about."""
 
 SOLVER = {
-    "daqp": "Solver: {steps} took the slow way.",
-    "goal_soft": "Solver: in {steps} the goal gave way, since not everything could hold.",
-    "carried": "Solver: {steps} had no solution; there the figure goes on beside the clip as it was.",
+    "daqp": "Solver: {steps} needed the slower solver.",
+    "goal_soft": "Solver: in {steps} the constraints conflicted, so the goal was softened.",
+    "carried": "Solver: {steps} had no solution; there the figure keeps its distance from the clip.",
     "glitch_carried": "At jumps and flips of the clip {steps} follow it without physics; poise edit clean mends those.",
 }
 """What is said of steps in which the solver did not go its usual way, by their names in the report."""

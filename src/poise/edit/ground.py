@@ -42,8 +42,8 @@ TOO_FAST = 3.0
 """Feet faster than this beside the root, in √(g leg), are those of a smaller figure in another unit [1]; walks have
 about 0.4, sprints 1.5."""
 HOVERS, LEFT, HOVER_SECONDS = (0.06, 0.2), 0.02, 0.2
-"""A body is lowered whose feet stand so far above the floor, least and most, all but the second; both for a leg of
-0.82 m [m], and legs alone do what is less. Its way down is smooth over the third [s]."""
+"""Where feet stand this far above or in the floor, least and most, the root moves by all but the second; both for a leg
+of 0.82 m [m]. Legs alone correct less. The movement is smoothed over the third [s]."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -167,8 +167,8 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
 def _lowered(motion: Motion, fixed: Ground) -> Motion:
     """The motion with its root lowered by what the feet that stand are above the floor, and smoothly in between.
 
-    A few centimeters are left to the legs. Feet that nothing else is lower than are asked alone: who kneels or sits has
-    feet in the air. One who is far above the floor stands on something.
+    A few centimeters are left to the legs. Feet count only while they are the lowest part of the body: somebody who
+    kneels or sits has feet in the air. A body that is far above the floor stands on something.
     """
     is_carried = carried_ground(motion) is not None and fixed.terrain == carried_ground(motion)
     clip = on_ground(motion, Wanted(floor=None if is_carried else fixed.floor), fixed.character)

@@ -113,7 +113,7 @@ class Figure:
 
     @cached_property
     def moves(self) -> bool:
-        """True if there is a motion to speak of, and not mostly capture glitches, which fall as nothing does."""
+        """True if there is enough motion, and not mostly capture glitches, whose falls mean nothing."""
         if len(self.points) < 8 or self.pace <= 1e-3:
             return False
         start = self.motion if self.step == 1 else self.motion.frames(np.arange(MOST_FRAMES))

@@ -63,7 +63,7 @@ def find_floor(motion: Motion) -> Evidence:
 def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> Evidence | None:
     """The lowest point of the rest pose, where an armature that never moves stands on its level, under the clip.
 
-    A body that is never near it sits on a seat, hangs or flies: what it rests on then is no floor.
+    A body that is never near it sits on a seat, hangs or flies: what it rests on then is not the floor.
     """
     skeleton, first = motion.skeleton, pelvis(motion.skeleton)
     if first == 0 or skeleton.parents[first] < 0:

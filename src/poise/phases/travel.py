@@ -25,8 +25,8 @@ SLIDE, SLIDE_STEADY, SLIDE_ALONG = 0.25, 0.7, 0.7
 """Feet slide as on a treadmill if the lowest point moves at this speed [m/s], for a leg of 0.82 m, on the whole in
 one direction: mean velocity over mean speed, or share of the frames in which it goes within this cosine of it [1]."""
 AT_FLOOR, AT_FLOOR_OFTEN = 0.03, 0.3
-"""What is no higher than this above the lowest level carries the body [leg lengths], no foot that swings; if it does so
-only once, then in this share of the frames [1]."""
+"""Points up to this height above the lowest level carry the body [leg lengths]; a swinging foot is higher. If they do
+so only once, it must be in this share of the frames [1]."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 """Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
 they turn by there."""
@@ -71,7 +71,7 @@ def in_place_velocity(motion: Motion) -> Array:
 
     The lowest joint or tip of each frame is where the body stands, and in a loop all that are at the lowest level. If
     that slides at a steady speed in one direction, while the pelvis stays where it is, the motion is that of a
-    treadmill. More than one limb does so: what swings back and forth below a body that flies is no foot.
+    treadmill. A single limb is not enough: a tail that swings below a flying body is not a foot.
     """
     if "in_place_velocity" not in motion.found:
         motion.found["in_place_velocity"] = _in_place_velocity(motion)
@@ -120,7 +120,7 @@ def _in_place_velocity(motion: Motion) -> Array:
         way = (sliding @ mean) > SLIDE_ALONG * speed * np.linalg.norm(sliding, axis=1)
         steady = max(speed / max(pace, 1e-9), float(np.mean(way)))  # a foot that swings low goes the other way, fast
         slides = speed > least and steady > SLIDE_STEADY and carried < 0.25 * speed
-        times = np.asarray(under.any(axis=1))  # a hand that sweeps the ground once is no foot
+        times = np.asarray(under.any(axis=1))  # a hand that sweeps the ground once is not a foot
         often = len(runs(times)) > 1 or float(np.mean(times)) > AT_FLOOR_OFTEN
         if slides and often and _are_limbs(motion, joints[under.any(axis=0)]):
             return np.array([mean[0], mean[1], 0.0])

@@ -52,7 +52,7 @@ class Job:
         body: The request as it came.
         state: "waiting", "running", "done", "failed" or "cancelled".
         progress: Part that is done, 0 … 1.
-        words: What is being done.
+        doing: What is being done, in words.
         result: JSON.
         error: Kind and message.
     """
@@ -62,7 +62,7 @@ class Job:
     body: bytes
     state: str = "waiting"
     progress: float = 0.0
-    words: str = ""
+    doing: str = ""
     result: bytes = b""
     error: dict[str, str] = field(default_factory=dict)
 
@@ -71,9 +71,9 @@ class Job:
         return self.state in ("done", "failed", "cancelled")
 
     def as_json(self) -> dict[str, Any]:
-        """What a program is told of it."""
+        """The answer to a request about this job."""
         out: dict[str, Any] = {"job": self.id, "kind": self.name, "state": self.state, "progress": self.progress}
-        return out | {"doing": self.words} | ({"error": self.error} if self.error else {})
+        return out | {"doing": self.doing} | ({"error": self.error} if self.error else {})
 
 
 class Jobs:
@@ -161,7 +161,7 @@ class Jobs:
                         self._process.kill()
                         return False
                     if kind == "progress":
-                        job.progress, job.words = said
+                        job.progress, job.doing = said
                         continue
                     job.body = b""
                     if kind == "done":
@@ -183,7 +183,7 @@ class Server:
 
     Args:
         port: 0 takes a free one.
-        token: Who knows it may ask; a random one if not given.
+        token: Every request has to carry it; a random one if not given.
 
     Raises:
         PoiseError: if the port is taken.
@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
 
     def do_GET(self) -> None:
-        if self._may_not():
+        if self._refuses():
             return
         match self.path.strip("/").split("/"):
             case [""]:
@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._lost()
 
     def do_POST(self) -> None:
-        if self._may_not():
+        if self._refuses():
             return
         length = self.headers.get("Content-Length", "")
         if self.headers.get("Transfer-Encoding") or not length.isascii() or not length.isdigit():
@@ -301,7 +301,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._lost()
 
     def do_DELETE(self) -> None:
-        if self._may_not():
+        if self._refuses():
             return
         match self.path.strip("/").split("/"):
             case ["jobs", key] if (job := self.server.jobs.get(key)) is not None:
@@ -310,8 +310,8 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._lost()
 
-    def _may_not(self) -> bool:
-        """Refuse what comes from a browser, for another host, or without the token."""
+    def _refuses(self) -> bool:
+        """Refuse a request from a browser, for another host, or without the token; True if it was refused."""
         try:
             host = urlsplit(f"//{self.headers.get('Host', '')}").hostname
         except ValueError:

@@ -224,7 +224,7 @@ def recovery_steps(
 
         e(T) = δ + (e − δ) exp(ω T),  δ = p − p*
 
-    and the feet land on the line from those that remain through the capture point of then, a quarter beyond it, so
+    and the feet land on the line from those that remain through the predicted capture point, a quarter beyond it, so
     that it lies between all feet and no further step is needed. Of the actor's limbs the one steps whose feet, once
     there, leave the capture point least outside all soles.
 
