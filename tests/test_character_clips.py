@@ -220,7 +220,7 @@ def test_feet_stand_on_the_found_floor(name: str) -> None:
     motion, character = clip(name), fitted(name)
     low = heights(motion, character, ("foot",)) / character.leg_length
     # lowest sole point of a frame, in legs: in the middle of the clip at the floor, seldom deep under it
-    assert np.quantile(low, 0.02) > -0.06
+    assert np.quantile(low, 0.02) > -0.08  # a toy dips below the level of its armature
     assert np.quantile(low, 0.25) < 0.03
 
 

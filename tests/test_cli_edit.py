@@ -210,7 +210,7 @@ def test_before_and_after_are_drawn(hop: Path, tmp_path: Path) -> None:
         (["scale", "--size", "-1"], "size is -1"),
         (["ground", "--amount", "2"], "from 0 to 1"),
         (["ground", "--interval", "5"], "two numbers with a colon"),
-        (["ground", "--budget", "leg 3deg"], "Write it as"),
+        (["ground", "--budget", "leg 3deg"], "There are 41 roles and joints"),
         (["spin", "--interval", "0.7:1.2"], "The interval cuts flight"),
         (["spin", "--interval", "0:0.1"], "No flight lies in the interval; the clip has flight"),
     ],

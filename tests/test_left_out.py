@@ -61,9 +61,9 @@ def test_a_moving_joint_without_a_body_is_told() -> None:
     assert "keep their own turns: Index1.L" in found.sentences[0]
 
 
-def test_a_thing_without_limbs_is_told_to_be_no_figure() -> None:
+def test_a_thing_without_limbs_is_told_to_be_none() -> None:
     skeleton = Skeleton(("cube",), np.array([-1]), np.zeros((1, 3)), rotations.IDENTITY[None].copy())
     motion = Motion(skeleton, np.arange(3) / 30.0, np.zeros((3, 1, 3)), np.tile(rotations.IDENTITY, (3, 1, 1)))
     found = left_out(fit(motion), motion)
     assert not found.is_figure
-    assert "no figure" in found.sentences[0]
+    assert "may not be a figure" in found.sentences[0]

@@ -101,7 +101,7 @@ def test_a_broken_recording_says_so(browser: Browser, tmp_path: Path, damage: st
     path.write_text(recording_page(broken, "broken"), encoding="utf-8")
     with opened(browser, path, is_ready=False) as page:
         page.wait_for_selector("#notice:not([hidden])")
-        assert re.search(r"no Poise recording|cut short|damaged", page.inner_text("#notice"))
+        assert re.search(r"not a Poise recording|cut short|damaged", page.inner_text("#notice"))
 
 
 def test_a_title_without_words_is_no_trouble(browser: Browser, tmp_path: Path) -> None:

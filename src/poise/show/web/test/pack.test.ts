@@ -65,10 +65,10 @@ test("a pack opens, and its blobs are read when asked for", async () => {
 test("what is not a pack, newer, cut short or damaged is refused with a sentence", async () => {
   const refused = (bytes: Uint8Array, why: RegExp) =>
     assert.rejects(Pack.open(bytes), (error: Error) => error instanceof PackError && why.test(error.message));
-  await refused(new Uint8Array(3), /no Poise recording/);
-  await refused(new Uint8Array(64), /no Poise recording/);
+  await refused(new Uint8Array(3), /not a Poise recording/);
+  await refused(new Uint8Array(64), /not a Poise recording/);
   await refused(container({ ...scene, version: 2 }), /newer Poise/);
-  await refused(container({ ...scene, format: "other" }), /no Poise recording/);
+  await refused(container({ ...scene, format: "other" }), /not a Poise recording/);
   await refused(container({ ...scene, blobs: [[0, 99, 99]] }), /cut short/);
   await refused(container({ ...scene, blobs: Array(9).fill([0, 0, 2 ** 27]) }), /too large/);
   await refused(container({ ...scene, times: { blob: 0, shape: [5e7], kind: "f32" }, tracks: [{ bodies: [{ shapes: [] }] }] }), /too large/);
