@@ -132,10 +132,10 @@ def exactly(A: Array, g: Array, friction: Array, largest: Array, *starts: Array)
     return min(tried, key=lambda p: natural_residual(A, g, friction, p, largest).max())
 
 
-def islands_of(trees: Index, is_figure: Flags) -> list[Index]:
-    """Contacts of each group of trees that are linked to each other and to a figure, as indices."""
-    label, group = np.empty(len(trees), dtype=np.int64), np.empty(len(is_figure), dtype=np.int64)
-    label_islands(trees, is_figure, label, group)
+def islands_of(trees: Index, exact: Flags) -> list[Index]:
+    """Contacts of each group of trees that are linked to each other and to one that is solved exactly, as indices."""
+    label, group = np.empty(len(trees), dtype=np.int64), np.empty(len(exact), dtype=np.int64)
+    label_islands(trees, exact, label, group)
     return [np.flatnonzero(label == one) for one in np.unique(label[label >= 0])]
 
 
