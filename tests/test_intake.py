@@ -391,6 +391,13 @@ def test_a_person_who_crawls_is_as_tall_as_one_who_stands() -> None:
     assert 1.6 < height_of(crawl) < 1.9
 
 
+@needs_motions
+def test_a_part_of_a_gallop_is_as_tall_as_all_of_it() -> None:
+    """Front feet are in the air in most frames of the part; the height was that of a person stretched out."""
+    run = poise.load(MOTIONS / "gltf" / "Fox.glb", clip="Run")
+    assert height_of(run.cut(0.0, 0.3)) == pytest.approx(height_of(run))
+
+
 def test_a_clip_of_glitches_says_nothing_of_its_rate() -> None:
     """Where a third of the frames stand out, falls and steps are not asked."""
     walk = poise.load(sample_path("walk"))
