@@ -3,7 +3,8 @@
 Each clip is repaired with the default budget and looked at from outside: force and moment that contacts cannot give,
 change and slip, and what a check fails before and after. *Root alone* is `ballistic`, then `spin`; *smoothing* is the
 low-pass whose change is that of the repair. Change is compared in one norm: 3 cm of the root, 5° of each joint. The
-line below *root alone* is the repair that changes no more than that. Without files: all clips of the sets.
+line below *root alone* is the repair that changes no more than that. Without files: all clips of the sets, each of
+files that hold several.
 """
 
 from __future__ import annotations
@@ -70,13 +71,23 @@ def files(given: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def read(path: Path) -> tuple[str, Motion]:
+def chosen(given: Sequence[Path]) -> Iterator[tuple[Path, int | None]]:
+    """Files, and the number of each clip of those that hold several."""
+    for path in files(given):
+        count = 1
+        with contextlib.suppress(PoiseError):
+            source = load(path, clip=0).source if path.suffix in (".glb", ".gltf") else None
+            count = len(source.clips) if source else 1
+        yield from ((path, k) for k in range(count)) if count > 1 else ((path, None),)
+
+
+def read(path: Path, clip: int | None = None) -> tuple[str, Motion]:
     """A clip; at half its rate where its flights fall with about four times gravity: the file says the wrong rate."""
-    motion = load(path)
+    motion, name = load(path, clip=clip), path.name if clip is None else f"{path.name}:{clip}"
     share = wrong_gravity(analyze(motion))
     if share is None or not 3.0 < share < 5.5:
-        return path.name, motion
-    return f"{path.name}@{motion.fps / 2.0:g}", load(path, fps=motion.fps / 2.0)
+        return name, motion
+    return f"{name}@{motion.fps / 2.0:g}", load(path, clip=clip, fps=motion.fps / 2.0)
 
 
 def change(before: Motion, after: Motion, character: Character) -> float:
@@ -202,14 +213,12 @@ def main() -> None:
         flush=True,
     )
     rows: list[Row] = []
-    for k, path in enumerate(files(wanted.files)):
+    warnings.simplefilter("ignore")
+    for k, (path, clip) in enumerate(chosen(wanted.files)):
         if k % parts != part - 1:
             continue
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                name, motion = read(path)
-                found = row(name, motion, compare=wanted.compare)
+            found = row(*read(path, clip), compare=wanted.compare)
         except PoiseError as error:
             print(f"{path.name:<42}not repaired: {str(error)[:110]}", flush=True)
             continue

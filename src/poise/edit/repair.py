@@ -185,6 +185,7 @@ def repair(
     for _ in range(AGAIN if len(curve) > 1 else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
         anew = problem_of(analyze(changed_by(problem, chosen), body, **how), made=chosen.coefficients, **may)
+        anew = replace(anew, origins=problem.origins, room=problem.room, lift=problem.lift)
         chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
     result = changed_by(problem, chosen, scope.amount)
     changes = Changes.between(motion, result, root_mover(body))

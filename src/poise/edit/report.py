@@ -316,7 +316,8 @@ def new_findings(
 ) -> tuple[Finding, ...]:
     """Failing findings that were not there, not even as warnings, or not as bad.
 
-    A glitch at a moment that had one is that one, whatever joint it is named after: `moments` as in `verified`.
+    A glitch at a moment that had one is that one, whatever joint it is named after: `moments` as in `verified`; frames
+    stay where they are if not given.
     """
     glitches = [span for f in before if f.name == "glitch" for span in f.frames]
     was = {(f.name, f.where): f.excess for f in sorted(before, key=lambda f: f.fails)}
@@ -328,7 +329,7 @@ def new_findings(
     def is_new(f: Finding) -> bool:
         if f.name == "frame-rate":  # it was there, and what hid it is gone
             return False
-        if f.name == "glitch" and moments is not None and all(_was_there(s, glitches, moments) for s in f.frames):
+        if f.name == "glitch" and all(_was_there(s, glitches, moments) for s in f.frames):
             return False
         key = f.name, f.where
         known = was.get(key) if key in failed or f.name == "glitch" else worst.get(f.name)
@@ -337,8 +338,9 @@ def new_findings(
     return tuple(f for f in after if f.fails and is_new(f))
 
 
-def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments: Array) -> bool:
-    first, last = moments[span[0]] - BESIDE, moments[span[1]] + BESIDE
+def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments: Array | None) -> bool:
+    first, last = span if moments is None else (moments[span[0]], moments[span[1]])
+    first, last = first - BESIDE, last + BESIDE
     return any(a <= last and b >= first for a, b in known)
 
 

@@ -76,6 +76,7 @@ class Problem:
         anchors: Where standing points stand [m], shape (K, P, 3).
         origins: Where the points are in the clip that the figure starts from [m], shape (K, P, 3).
         room: How far each point may go down its normal until it is deeper than the clip has it [m], shape (K, P).
+        lift: How far it may go up where it carries: to the ground, if it is in it; infinite elsewhere [m], (K, P).
         friction, gravity: Coulomb coefficient; downward [m/s²].
         price: Cost of a squared offset, shape (K, N).
         spline: Of the offsets.
@@ -94,6 +95,7 @@ class Problem:
     anchors: Array
     origins: Array
     room: Array
+    lift: Array
     friction: float
     gravity: float
     price: Array
@@ -194,7 +196,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + (price * np.square(seen.offsets)).sum()
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
         + np.square(slip / (SLIP * problem.size)).sum()
-        + np.square(_sunk(problem, seen.pose) / (SLIP * problem.size)).sum()
+        + np.square(_off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
     )
 
 
@@ -222,7 +224,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     before, here, after = (_window(problem.basis[0], first, group, lag) for lag in (-1, 0, 1))
     bend = _window(problem.basis[1], first, group, 0)
     bends, slip = _bends(problem, seen.coefficients), _slip(problem, seen.pose) / (SLIP * problem.size)
-    sunk = _sunk(problem, seen.pose) / (SLIP * problem.size)
+    off = _off_ground(problem, seen.pose) / (SLIP * problem.size)
     smooth_price = SMOOTH**4 * problem.price
     for begin in range(0, frames, CHUNK):
         end = min(begin + CHUNK, frames)
@@ -237,7 +239,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
         wanted = np.concatenate([seen.wanted.force[inner], seen.wanted.moment[inner]], axis=1)
         left = np.zeros((end - begin, 6))
         left[shift : shift + len(wanted)] = (root @ wanted[..., None])[..., 0]
-        standing = _standing_rows(problem, seen.pose, slice(begin, end), used, sunk)
+        standing = _standing_rows(problem, seen.pose, slice(begin, end), used, off)
         for a, z in _alike(group, begin, end):
             k, own = slice(a, z), slice(a - begin, z - begin)
             rows = [balance[own].reshape(-1, SPAN * count)]
@@ -248,11 +250,11 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
                     spread = np.einsum("kw,kin->kiwn", here[k][on], jacobian[own][on])
                     rows.append(spread.reshape(-1, SPAN * count))
                     values.append(slip[k, point][on].ravel())
-                deep = np.flatnonzero(sunk[k, point])
-                if len(deep):
-                    down = np.einsum("ki,kin->kn", problem.normals[k, point][deep], jacobian[own][deep])
-                    rows.append(np.einsum("kw,kn->kwn", here[k][deep], down).reshape(-1, SPAN * count))
-                    values.append(sunk[k, point][deep])
+                astray = np.flatnonzero(off[k, point])
+                if len(astray):
+                    along = np.einsum("ki,kin->kn", problem.normals[k, point][astray], jacobian[own][astray])
+                    rows.append(np.einsum("kw,kn->kwn", here[k][astray], along).reshape(-1, SPAN * count))
+                    values.append(off[k, point][astray])
             stacked = np.concatenate(rows)
             square = (stacked.T @ stacked).reshape(SPAN, count, SPAN, count)
             gradient = (stacked.T @ np.concatenate(values)).reshape(SPAN, count)
@@ -296,16 +298,17 @@ def _slip(problem: Problem, pose: Pose) -> Array:
     return np.where(problem.stands[..., None], pose.points - problem.anchors, 0.0)
 
 
-def _sunk(problem: Problem, pose: Pose) -> Array:
-    """How much deeper points that do not stand are in the ground than in the clip [m], 0 or less, shape (K, P)."""
+def _off_ground(problem: Problem, pose: Pose) -> Array:
+    """How far points that do not stand are too deep (below 0) or, where they carry, too high [m], shape (K, P)."""
     moved = np.sum((pose.points - problem.origins) * problem.normals, axis=2)
-    return np.where(problem.stands, 0.0, np.minimum(moved + problem.room, 0.0))
+    off = np.minimum(moved + problem.room, 0.0) + np.maximum(moved - problem.lift, 0.0)
+    return np.where(problem.stands, 0.0, off)
 
 
-def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index, sunk: Array) -> list[tuple[int, Array]]:
-    """Of each point that stands or sinks in these frames, how it moves with the offsets, shape (k, 3, used)."""
+def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index, off: Array) -> list[tuple[int, Array]]:
+    """Of each point that stands, sinks or lifts in these frames, how it moves with the offsets, shape (k, 3, used)."""
     scale = 1.0 / (SLIP * problem.size)
-    points = np.flatnonzero(problem.stands[frames].any(axis=0) | (sunk[frames] < 0.0).any(axis=0))
+    points = np.flatnonzero(problem.stands[frames].any(axis=0) | (off[frames] != 0.0).any(axis=0))
     return [(int(p), scale * problem.figure.point_rows(pose, frames, int(p))[:, :, used]) for p in points]
 
 
@@ -355,6 +358,7 @@ def problem_of(
     may = _spread(may, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     pulls = np.zeros_like(may) if grips is None else _spread(grips, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     stands = touch.flags & (speeds < STANDING * math.sqrt(size))
+    lift = np.where(touch.carries, np.maximum(-gaps, 0.0), np.inf)
     anchors = _anchors(pose.points, stands, size)
     if np.any(drift):
         stands = np.zeros_like(stands)
@@ -387,6 +391,7 @@ def problem_of(
         np.concatenate([anchors[kept], places], axis=1),
         np.concatenate([pose.points[kept], places], axis=1),
         np.concatenate([np.maximum(gaps[kept], 0.0), np.zeros((len(kept), extra))], axis=1),
+        np.concatenate([lift[kept], np.full((len(kept), extra), np.inf)], axis=1),
         analysis.friction,
         analysis.gravity,
         _prices(figure, size, kept, exact),
