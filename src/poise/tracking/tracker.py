@@ -51,7 +51,7 @@ NEAR = 0.012
 ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
 CAUGHT = 0.6
-"""It is held too where a foot would have to go further than this to catch the body, in legs."""
+"""Without a step of its own, it is held too where a foot would have to go further to catch the body, in legs."""
 HARDEST, HELD_STIFFNESS = 1e3, 36.0
 """How much more than the soft root a root may be held [1], and the stiffness of its way [1/s²]."""
 LOST, STRICTLY_LOST = 2.3, 1.8
@@ -423,7 +423,8 @@ class PerformanceTracker:
         tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
         danger = max(off / ASTRAY, tilt / TILTED)
         if self.root == "hard":
-            if max(danger, float(np.linalg.norm(generator.catch)) / (CAUGHT * leg)) > 1.0:
+            caught = (1.0 - generator.alarm) * float(np.linalg.norm(generator.catch)) / (CAUGHT * leg)
+            if max(danger, caught) > 1.0:
                 self.softness = min(HARDEST, max(1.0, self.softness * math.exp(self.dt / 0.03)))
             elif danger < 0.4:
                 self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
