@@ -445,6 +445,21 @@ def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> 
     assert by_itself["before"]["force_rms"] == pytest.approx(on_it["before"]["force_rms"], rel=0.2)
 
 
+def test_a_clip_on_stairs_is_repaired_on_them() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
+    character = character_of(motion)
+    up = poise.simulate(motion, character, terrain=Terrain.parse("stairs:0.12,0.6")).motion
+    bare = replace(up, source=None)
+    level = repair(bare, character, verify=False).report["before"]
+    report = repair(bare, character, terrain="stairs:0.12,0.6", verify=False).report
+    assert level["force_rms"] > 0.5  # on level ground the climbing body flies
+    assert report["before"]["force_rms"] < 0.05
+    assert report["after"]["force_rms"] < 0.5 * report["before"]["force_rms"]
+    assert report["after"]["stance_slip_rms_m"] <= 0.003
+    carried = repair(up, character, verify=False).report["before"]
+    assert carried["force_rms"] == pytest.approx(report["before"]["force_rms"], abs=0.01)
+
+
 def test_a_window_is_repaired_without_a_seam(walk: tuple[Motion, Character]) -> None:
     motion, character = walk
     start, end = float(motion.times[8]), float(motion.times[32])
