@@ -478,3 +478,23 @@ def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp
     tolerance = 2e-3 if kind == "short numbers" else 1e-9
     for ours, its in zip(motion.world, short.world):
         np.testing.assert_allclose(ours[: short.frame_count], its, atol=tolerance)
+
+
+def test_many_leaves_take_little_more_than_ten_times_the_file(tmp_path: Path) -> None:
+    """Each End Site is a point like a joint, without numbers of its own in the file."""
+    leaf = (
+        "JOINT j{0}\n{{\nOFFSET {0} 1 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{{\nOFFSET 0 1 0\n}}\n}}\n"
+    )
+    channels = "CHANNELS 6 Xposition Yposition Zposition Zrotation Xrotation Yrotation\n"
+    head = f"HIERARCHY\nROOT r\n{{\nOFFSET 0 0 0\n{channels}" + "".join(leaf.format(k) for k in range(300)) + "}\n"
+    values = 30.0 * np.sin(np.arange(200)[:, None] / 15.0 + np.arange(906))
+    rows = "\n".join(" ".join(f"{v:.4f}" for v in row) for row in values)
+    path = tmp_path / "leaves.bvh"
+    path.write_text(f"{head}MOTION\nFrames: 200\nFrame Time: 0.0333333\n{rows}\n")
+    poise.load(poise.sample_path("walk"))  # what is loaded once is not the file's
+    tracemalloc.start()
+    try:
+        poise.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 11.0 * path.stat().st_size
+    finally:
+        tracemalloc.stop()

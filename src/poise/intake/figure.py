@@ -19,7 +19,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, bone_weights, runs, velocities
+from poise.phases.points import bone_weights, place_body_points, runs, velocities
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 """Every way up could be."""
@@ -37,6 +37,10 @@ MOSTLY_GLITCHES = 0.25
 """A clip with glitches in so many of its frames says nothing of sizes and rates [1]."""
 STRAY = 0.12
 """A flight's path stays this close to a parabola, as a share of how far gravity bends it [1]."""
+
+
+BLOCK = 32
+"""Points whose velocities are taken at once: what lies in between takes several times their own memory."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +91,9 @@ class Figure:
 
     @cached_property
     def _points(self) -> tuple[Array, Array]:
-        positions, joints = body_points(self._looked_at)
-        return positions / self.leg, bone_weights(self._looked_at, joints)
+        positions, joints = place_body_points(self._looked_at)
+        positions /= self.leg
+        return positions, bone_weights(self._looked_at, joints)
 
     @property
     def points(self) -> Array:
@@ -104,7 +109,15 @@ class Figure:
     def speeds(self) -> Array:
         """Speed of each point, shape (F, N) [leg lengths / frame looked at]."""
         frames = np.arange(len(self.points), dtype=np.float64)
-        return np.linalg.norm(velocities(self.points, frames), axis=-1)
+        speeds = np.empty(self.points.shape[:2])
+        for some, points in zip(in_blocks(speeds), in_blocks(self.points)):
+            some[:] = np.linalg.norm(velocities(points, frames), axis=-1)
+        return speeds
+
+    @cached_property
+    def usual_speed(self) -> float:
+        """Median speed of points over all frames [leg lengths / frame looked at]."""
+        return float(np.median(self.speeds))
 
     @cached_property
     def pace(self) -> float:
@@ -152,8 +165,7 @@ def along(vectors: Array, up: str) -> Array:
 def _stances(figure: Figure, up: str) -> Stances:
     height = figure.heights(up)
     low = height.min(axis=1)
-    typical = float(np.median(figure.speeds))
-    still = figure.speeds < STILL * max(typical, 1e-9)
+    still = figure.speeds < STILL * max(figure.usual_speed, 1e-9)
     level = float(np.percentile(low, 20.0))
     at_floor = height < level + NEAR
     standing = float((at_floor & still).any(axis=1).mean())
@@ -408,6 +420,11 @@ def fastest_fall(figure: Figure, up: str, window: float) -> float | None:
     return float(np.percentile(fall, 98.0)) / figure.step**2
 
 
+def in_blocks(points: Array) -> list[Array]:
+    """Views of some points at a time, of values of all points (F, N, …)."""
+    return [points[:, k : k + BLOCK] for k in range(0, max(points.shape[1], 1), BLOCK)]
+
+
 def busiest_frequency(figure: Figure) -> float | None:
     """The frequency below which nine tenths of the motion of joints lies [1 / frame]; None where there is too little.
 
@@ -415,7 +432,9 @@ def busiest_frequency(figure: Figure) -> float | None:
     """
     if not figure.moves or len(figure.points) < 24:
         return None
-    velocity: Array = np.gradient(figure.points - figure.com[:, None], axis=0)
-    power = (np.abs(np.fft.rfft(velocity - velocity.mean(axis=0), axis=0)) ** 2).sum(axis=(1, 2))
+    power = np.zeros(len(figure.points) // 2 + 1)
+    for points in in_blocks(figure.points):
+        velocity: Array = np.gradient(points - figure.com[:, None], axis=0)
+        power += (np.abs(np.fft.rfft(velocity - velocity.mean(axis=0), axis=0)) ** 2).sum(axis=(1, 2))
     share = np.cumsum(power) / max(float(power.sum()), 1e-300)
-    return float(np.fft.rfftfreq(len(velocity), figure.step)[int(np.searchsorted(share, 0.9))])
+    return float(np.fft.rfftfreq(len(figure.points), figure.step)[int(np.searchsorted(share, 0.9))])

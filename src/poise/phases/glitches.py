@@ -86,7 +86,7 @@ def _find_glitches(motion: Motion) -> tuple[Glitch, ...]:
     found: list[Glitch] = []
     if lead:
         found.append(Glitch(0, 0, "t-pose", float(_body_steps(motion)[lead - 1]), lead - 1))
-    steps = rotations.angle_between(motion.rotations[1:], motion.rotations[:-1])
+    steps = _turns(motion)
     for j in np.flatnonzero(steps.max(axis=0) > SNAP_ANGLE).tolist():
         found += _turned(motion, j, steps[:, j], lead)
     for j in sorted(motion.skeleton.translating | {pelvis(motion.skeleton)}):
@@ -138,7 +138,7 @@ def leading_rest_frames(motion: Motion) -> int:
     if motion.frame_count < 8 or motion.skeleton.joint_count < 3:
         return 0
     step = _body_steps(motion)
-    away = rotations.angle_between(motion.rotations[:, 1:], motion.skeleton.rest_rotations[1:])
+    away = _angles(motion.rotations, motion.skeleton.rest_rotations[None])[:, 1:]
     near = np.sqrt((away**2).mean(axis=1)) < REST_ANGLE
     count = int(np.argmin(near)) if not near.all() else 0
     limit = max(REST_STEP, REST_STANDS_OUT * float(np.percentile(step, 98.0)))
@@ -164,8 +164,21 @@ def reach(skeleton: Skeleton) -> Array:
 
 def _body_steps(motion: Motion) -> Array:
     """Root mean square turn of all joints but the root from each frame to the next [rad], shape (F - 1,)."""
-    turn = rotations.angle_between(motion.rotations[1:, 1:], motion.rotations[:-1, 1:])
+    turn = _turns(motion)[:, 1:]
     return np.sqrt((turn**2).mean(axis=1)) if turn.shape[1] else np.zeros(motion.frame_count - 1)
+
+
+def _turns(motion: Motion) -> Array:
+    """Turn of each joint from each frame to the next [rad], shape (F - 1, J)."""
+    return _angles(motion.rotations[1:], motion.rotations[:-1])
+
+
+def _angles(a: Array, b: Array) -> Array:
+    """Angles between rotations of joints [rad], shape (F, J); joint by joint, which takes less memory."""
+    angles = np.empty((len(a), a.shape[1]))
+    for j in range(a.shape[1]):
+        angles[:, j] = rotations.angle_between(a[:, j], b[:, j])
+    return angles
 
 
 def _turned(motion: Motion, joint: int, step: Array, lead: int) -> list[Glitch]:
@@ -179,10 +192,12 @@ def _turned(motion: Motion, joint: int, step: Array, lead: int) -> list[Glitch]:
     def alone(first: int, last: int, size: float) -> bool:
         if rate[first] < FLIP_RATE or rate[last] < FLIP_RATE or size < SNAP_ANGLE:
             return False
-        beside, around = _neighbors(step, first, last)
-        if size >= FLIP_ANGLE and size >= FLIP_BESIDE * beside and size >= FLIP_AROUND * around:
-            return True
-        return size >= SNAP_BESIDE * beside and size >= SNAP_AROUND * around
+        beside = _beside(step, first, last)
+        is_flip, is_snap = size >= FLIP_ANGLE and size >= FLIP_BESIDE * beside, size >= SNAP_BESIDE * beside
+        if not (is_flip or is_snap):
+            return False
+        around = _around(step, first, last)
+        return (is_flip and size >= FLIP_AROUND * around) or (is_snap and size >= SNAP_AROUND * around)
 
     return _steps_alone(step, joint, "flip", SNAP_ANGLE, lead, alone, apart)
 
@@ -202,18 +217,20 @@ def _moved(motion: Motion, joint: int, lead: int) -> list[Glitch]:
     def alone(first: int, last: int, size: float) -> bool:
         if min(rate[first], rate[last]) < JUMP_RATE * math.sqrt(scale) or size < JUMP * scale:
             return False
-        beside, around = _neighbors(step, first, last)
-        return size >= FLIP_BESIDE * beside and size >= FLIP_AROUND * around
+        return size >= FLIP_BESIDE * _beside(step, first, last) and size >= FLIP_AROUND * _around(step, first, last)
 
     return _steps_alone(step, joint, "jump", JUMP * scale, lead, alone, apart)
 
 
-def _neighbors(step: Array, first: int, last: int) -> tuple[float, float]:
-    """Largest step beside the steps `first` … `last`, and the median of AROUND steps on either side."""
-    before, after = step[max(0, first - AROUND) : first], step[last + 1 : last + 1 + AROUND]
-    beside = max(before[-1] if len(before) else 0.0, after[0] if len(after) else 0.0)
-    around = np.concatenate([before, after])
-    return float(beside), float(np.median(around)) if len(around) else 0.0
+def _beside(step: Array, first: int, last: int) -> float:
+    """The larger of the steps before and after the steps `first` … `last`."""
+    return float(max(step[first - 1] if first else 0.0, step[last + 1] if last + 1 < len(step) else 0.0))
+
+
+def _around(step: Array, first: int, last: int) -> float:
+    """The median of AROUND steps on either side of the steps `first` … `last`."""
+    around = np.concatenate([step[max(0, first - AROUND) : first], step[last + 1 : last + 1 + AROUND]])
+    return float(np.median(around)) if len(around) else 0.0
 
 
 def _steps_alone(
@@ -248,8 +265,8 @@ def _spike(step: Array, k: int, smallest: float, alone: Alone, apart: Apart) -> 
 
 def _frozen(motion: Motion, lead: int) -> list[Glitch]:
     """Stretches of equal frames that begin and end in full motion."""
-    turn = rotations.angle_between(motion.rotations[1:], motion.rotations[:-1])
-    shift = np.abs(np.diff(motion.translations, axis=0)).max(axis=(1, 2))
+    turn = _turns(motion)
+    shift = np.max([np.abs(np.diff(t, axis=0)).max(axis=1) for t in np.moveaxis(motion.translations, 1, 0)], axis=0)
     equal = (turn.max(axis=1) < 1e-9) & (shift < 1e-9)
     if equal.mean() > 0.4:  # a rate doubled by repeating frames, or a clip of holds
         return []

@@ -36,21 +36,25 @@ def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
         Positions [m], shape (F, N, 3), read-only, and the joint each point hangs on, shape (N,).
     """
     if "body points" not in motion.found:
-        motion.found["body points"] = _body_points(motion)
+        positions, joints = place_body_points(motion)
+        positions.flags.writeable = False
+        motion.found["body points"] = positions, joints
     return motion.found["body points"]
 
 
-def _body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
+def place_body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
+    """As `body_points`, in an array of the caller's own: nothing is kept."""
     skeleton = motion.skeleton
     first = pelvis(skeleton)
     joints = [j for j in range(skeleton.joint_count) if j == first or first in skeleton.ancestors(j)]
     controls = _controls(skeleton)
     joints = [j for j in joints if j not in controls] or joints
     sites = [site for site in skeleton.end_sites if site.joint in joints]
-    positions = motion.world[0][:, joints]
-    if sites:
-        positions = np.concatenate([positions, np.stack([motion.end_positions(s) for s in sites], axis=1)], axis=1)
-    positions.flags.writeable = False
+    positions = np.empty((motion.frame_count, len(joints) + len(sites), 3))
+    for k, joint in enumerate(joints):
+        positions[:, k] = motion.world[0][:, joint]
+    for k, site in enumerate(sites, len(joints)):
+        positions[:, k] = motion.end_positions(site)
     return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
 
 
