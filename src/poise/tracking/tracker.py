@@ -50,7 +50,7 @@ NEAR = 0.012
 """Points this near the ground may carry, for a leg of 0.82 m [m]."""
 ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
-CAUGHT = 0.6
+CAUGHT = 1.0
 """Without a step of its own, it is held too where a foot would have to go further to catch the body, in legs."""
 HARDEST, HELD_STIFFNESS = 1e3, 36.0
 """How much more than the soft root a root may be held [1], and the stiffness of its way [1/s²]."""
