@@ -148,9 +148,13 @@ class JobOperator:
 
 
 class NewActionOperator(JobOperator):
-    """One whose result is a motion."""
+    """One whose result is a motion; `done` is said where the result has no notes."""
 
-    suffix = ""
+    suffix = done = ""
+
+    def end(self, context, result):
+        self.put(context, result)
+        return result["notes"][-1] if result["notes"] else self.done
 
     def put(self, context, result, first=0):
         came = rig.result_of(self.rig, result["motion"], first)
@@ -223,7 +227,7 @@ class POISE_OT_mend(NewActionOperator, bpy.types.Operator):
 
     bl_idname = PREFIX + "mend"
     bl_label = "Mend"
-    suffix = "mended"
+    suffix, done = "mended", "Mended."
 
     only: StringProperty(description="One finding; all if empty")
     cure: StringProperty(options={"SKIP_SAVE"})
@@ -238,25 +242,17 @@ class POISE_OT_mend(NewActionOperator, bpy.types.Operator):
         only = [self.only] if self.only else []
         return "mend", {"motion": self.rig.message, "only": only, "amount": context.scene.poise.amount}
 
-    def end(self, context, result):
-        self.put(context, result)
-        return result["notes"][-1] if result["notes"] else "Mended."
-
 
 class POISE_OT_repair(NewActionOperator, bpy.types.Operator):
     """Change the whole motion a little, so that feet and ground can carry it, as a new action"""
 
     bl_idname = PREFIX + "repair"
     bl_label = "Repair"
-    suffix = "repaired"
+    suffix, done = "repaired", "Repaired."
 
     def begin(self, context):
         self.rig = read(context)
         return "repair", {"motion": self.rig.message, "amount": context.scene.poise.amount}
-
-    def end(self, context, result):
-        self.put(context, result)
-        return result["notes"][-1] if result["notes"] else "Repaired."
 
 
 class POISE_OT_track(NewActionOperator, bpy.types.Operator):
@@ -342,7 +338,7 @@ class POISE_OT_apply_flight(NewActionOperator, bpy.types.Operator):
 
     bl_idname = PREFIX + "apply_flight"
     bl_label = "Apply flight"
-    suffix = "thrown"
+    suffix, done = "thrown", "The flight is on its arc."
 
     @classmethod
     def poll(cls, context):
@@ -362,9 +358,9 @@ class POISE_OT_apply_flight(NewActionOperator, bpy.types.Operator):
         }
 
     def end(self, context, result):
-        self.put(context, result)
+        said = super().end(context, result)
         forget_flights()
-        return result["notes"][-1] if result["notes"] else "The flight is on its arc."
+        return said
 
 
 class POISE_OT_add_push(bpy.types.Operator):
@@ -541,12 +537,4 @@ CLASSES = (
     POISE_OT_live,
 )
 
-
-def register():
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister():
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

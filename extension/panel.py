@@ -138,12 +138,4 @@ CLASSES = (
     POISE_PT_main, POISE_PT_pushes, POISE_PT_findings, POISE_PT_see, POISE_PT_around, POISE_PT_track,
 )  # fmt: skip
 
-
-def register():
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
-
-
-def unregister():
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+register, unregister = bpy.utils.register_classes_factory(CLASSES)

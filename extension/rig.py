@@ -429,10 +429,10 @@ def _keys(rig, result, known):
             scale = rig.scales.get((nearest[i], name), Vector((1.0, 1.0, 1.0)))
             made[name] = Matrix.LocRotScale(place, turn, scale)
             own = bone.convert_local_to_pose(made[name], bone.matrix_local, invert=True, **above)
-            _, turn, _ = own.decompose()
-            moves[name][i], turns[name][i], sizes[name][i] = own.decompose()
+            move, turn, size = own.decompose()
+            moves[name][i], turns[name][i], sizes[name][i] = move, turn, size
             if bone.use_connect and bone.parent is not None:  # it cannot be moved: its children start where it ends up
-                own = Matrix.LocRotScale(None, turn, own.to_scale())
+                own = Matrix.LocRotScale(None, turn, size)
                 made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
     keys = []
     for name in keyed:

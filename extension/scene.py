@@ -237,9 +237,11 @@ def show_findings(scene, made, found):
 CLASSES = (PoiseCure, PoiseStretch, PoiseFinding, PoiseScene, PoiseObject)
 
 
+_register, _unregister = bpy.utils.register_classes_factory(CLASSES)
+
+
 def register():
-    for cls in CLASSES:
-        bpy.utils.register_class(cls)
+    _register()
     bpy.types.Scene.poise = PointerProperty(type=PoiseScene)
     bpy.types.Object.poise = PointerProperty(type=PoiseObject)
 
@@ -247,5 +249,4 @@ def register():
 def unregister():
     del bpy.types.Object.poise
     del bpy.types.Scene.poise
-    for cls in reversed(CLASSES):
-        bpy.utils.unregister_class(cls)
+    _unregister()
