@@ -24,6 +24,7 @@ SCOPE = ("amount", "interval", "blend", "budget", "floor")
 def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
     """Give a motion physical reactions to pushes, ground and bodies."""
     from poise.analysis.analyze import character_of
+    from poise.body.character import fit
     from poise.filter.simulate import Live
     from poise.filter.simulate import simulate as run
     from poise.world import World
@@ -33,10 +34,11 @@ def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
     )
     motion = messages.read_motion(asked.get("motion"))
     tell(0.0, "Fitting the character")
-    character = _character(motion, asked) if asked.get("mass") is not None else character_of(motion)
+    mass, floor = messages.optional(asked, "mass"), messages.optional(asked, "floor")
+    character = character_of(motion) if mass is None else fit(motion, mass=mass)
     first, last = _frames(asked, motion)
     part = motion if last - first + 1 == motion.frame_count else motion.frames(np.arange(first, last + 1))
-    floor = character.floor if asked.get("floor") is None else messages.number(asked, "floor")
+    floor = character.floor if floor is None else floor
     options, rest = _options(messages.fields(asked.get("options", {}), "options"))
     bodies = messages.read_bodies(asked, floor)
 
@@ -84,7 +86,7 @@ def check(asked: Fields, tell: Tell) -> dict[str, Any]:
 
     messages.known(asked, ("motion", "profile", "floor", "trials"), "check")
     motion = messages.read_motion(asked.get("motion"))
-    floor = None if asked.get("floor") is None else messages.number(asked, "floor")
+    floor = messages.optional(asked, "floor")
     profile = load_profile(messages.text(asked, "profile", "realistic"))
     tell(0.0, "Checking")
     clip = on_ground(motion, Wanted(floor=floor))
@@ -110,7 +112,7 @@ def mend(asked: Fields, tell: Tell) -> dict[str, Any]:
     for name in only:
         require_flaw(name)
     tell(0.0, "Mending")
-    return _edited(run(motion, only=only, **_scope(asked), floor=_floor(asked)))
+    return _edited(run(motion, only=only, **_scope(asked), floor=messages.optional(asked, "floor")))
 
 
 def repair(asked: Fields, tell: Tell) -> dict[str, Any]:
@@ -120,7 +122,7 @@ def repair(asked: Fields, tell: Tell) -> dict[str, Any]:
     messages.known(asked, ("motion", *SCOPE), "repair")
     motion = messages.read_motion(asked.get("motion"))
     tell(0.0, "Repairing")
-    return _edited(run(motion, **_scope(asked), floor=_floor(asked)))
+    return _edited(run(motion, **_scope(asked), floor=messages.optional(asked, "floor")))
 
 
 def ballistic(asked: Fields, tell: Tell) -> dict[str, Any]:
@@ -157,7 +159,7 @@ def track(asked: Fields, tell: Tell) -> dict[str, Any]:
     standing = messages.read_motion(asked.get("character"), "character")
     tell(0.0, "Fitting the characters")
     source = standing if standing.frame_count > 2 else standing.skeleton
-    character = fit(source, mass=messages.number(asked, "mass") if asked.get("mass") is not None else None)
+    character = fit(source, mass=messages.optional(asked, "mass"))
     result = run(
         actor,
         character,
@@ -177,7 +179,7 @@ def overlays(asked: Fields, tell: Tell) -> dict[str, Any]:
     messages.known(asked, ("motion", "floor"), "overlays")
     motion = messages.read_motion(asked.get("motion"))
     tell(0.0, "Analyzing")
-    clip = analyze(motion, floor=_floor(asked))
+    clip = analyze(motion, floor=messages.optional(asked, "floor"))
     support, momentum = clip.support, clip.momentum
     return {
         "mass": clip.mass,
@@ -205,12 +207,6 @@ JOBS: dict[str, Callable[[Fields, Tell], dict[str, Any]]] = {
     f.__name__: f for f in (simulate, check, mend, repair, ballistic, track, overlays)
 }
 """Every job by name."""
-
-
-def _character(motion: Motion, asked: Fields) -> Any:
-    from poise.body.character import fit
-
-    return fit(motion, mass=messages.number(asked, "mass"))
 
 
 def _frames(asked: Fields, motion: Motion) -> tuple[int, int]:
@@ -250,10 +246,6 @@ def _options(asked: Fields) -> tuple[Any, dict[str, Any]]:
     rest: dict[str, Any] = {name: messages.number(asked, name) for name in ("fps", "amount") if name in asked}
     rest |= {name: tuple(map(str, messages.items(asked, name, 1000))) for name in ("only", "freeze") if name in asked}
     return Options(**given), rest | ({"preset": messages.text(asked, "preset")} if "preset" in asked else {})
-
-
-def _floor(asked: Fields) -> float | None:
-    return None if asked.get("floor") is None else messages.number(asked, "floor")
 
 
 def _scope(asked: Fields) -> dict[str, Any]:

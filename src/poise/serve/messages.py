@@ -84,6 +84,11 @@ def number(data: Fields, name: str, default: float | None = None) -> float:
     return float(value)
 
 
+def optional(data: Fields, name: str) -> float | None:
+    """A number of a message, or None if it is not there."""
+    return None if data.get(name) is None else number(data, name)
+
+
 def text(data: Fields, name: str, default: str | None = None) -> str:
     """A text of a message."""
     value = data.get(name, default)
@@ -152,7 +157,7 @@ def _motion(message: str, name: str) -> Motion:
         array(data.get("offsets"), f"{name}.offsets", (count, 3)),
         np.tile([1.0, 0.0, 0.0, 0.0], (count, 1)) if rest is None else _turns(rest, f"{name}.rest_rotations", (count,)),
         tuple(_end_site(site, count, f"{name}.end_sites") for site in items(data, "end_sites", 4 * MAX_JOINTS)),
-        mass=number(data, "mass") if data.get("mass") is not None else None,
+        mass=optional(data, "mass"),
     )
     turned = _turns(data.get("rotations"), f"{name}.rotations", (None, count))
     moved = array(data.get("translations"), f"{name}.translations", (len(turned), count, 3))
@@ -211,7 +216,8 @@ def read_forces(data: Fields, shift: float = 0.0) -> list[Force]:
         pull = fields(pull, "a pull")
         known(pull, ("body", "point", "stiffness", "start", "duration"), "a pull")
         x, y, z = array(pull.get("point"), "point of a pull", (3,)).tolist()
-        lasts = number(pull, "duration") if pull.get("duration") is not None else math.inf
+        lasts = optional(pull, "duration")
+        lasts = math.inf if lasts is None else lasts
         found.append(Pull(text(pull, "body"), (x, y, z), number(pull, "stiffness"), number(pull, "start", 0.0), lasts))
     return [_shifted(force, shift) for force in found if force.start + force.duration > shift]
 

@@ -15,7 +15,7 @@ from typing import Any
 from poise.core.errors import InvalidValue, MotionWarning, PoiseError
 
 TELL_SECONDS = 0.05
-"""Progress is told so often at most [s]."""
+"""Shortest time between two messages of progress [s]."""
 
 
 def work(jobs: Connection) -> None:
