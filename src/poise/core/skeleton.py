@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +108,11 @@ class Skeleton:
     @property
     def joint_count(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """What was once found of this skeleton, by name, as `Motion.found`."""
+        return {}
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:

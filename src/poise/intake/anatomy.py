@@ -199,7 +199,7 @@ def _is_shaped_as_hand(skeleton: Skeleton) -> bool:
 
 def anatomy_of(skeleton: Skeleton) -> Anatomy:
     """Legs and arms of a skeleton in any unit and axes."""
-    if "anatomy" not in skeleton.__dict__:
+    if "anatomy" not in skeleton.found:
         hand = is_hand(skeleton)
         legs, arms = ((), ()) if hand else (_named(skeleton, THIGHS), _named(skeleton, UPPER_ARMS))
         by_name = bool(legs)
@@ -208,8 +208,8 @@ def anatomy_of(skeleton: Skeleton) -> Anatomy:
             pairs = [p for p in _mirrored_pairs(skeleton) if not upper & {limb.first for limb in p}]
             legs = pairs[0] if pairs else ()
             arms = arms or (pairs[1] if len(pairs) > 1 else ())
-        skeleton.__dict__["anatomy"] = Anatomy(skeleton, legs, arms, by_name, hand)
-    return skeleton.__dict__["anatomy"]
+        skeleton.found["anatomy"] = Anatomy(skeleton, legs, arms, by_name, hand)
+    return skeleton.found["anatomy"]
 
 
 def _named(skeleton: Skeleton, words: tuple[str, ...]) -> tuple[Limb, ...]:

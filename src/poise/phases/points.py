@@ -85,13 +85,13 @@ def figure_skin(skeleton: Skeleton) -> Array | None:
 
     A skin of the head or an arm alone says nothing of the others.
     """
-    if "figure skin" not in skeleton.__dict__:
+    if "figure skin" not in skeleton.found:
         skin = skeleton.skin
         if skin is not None and (skin > 0.0).any():
             skin = np.where(skin < STRAY * np.median(skin[skin > 0.0]), 0.0, skin)
         covers = skin is not None and _covers(skin, skeleton.rest[0])
-        skeleton.__dict__["figure skin"] = skin if covers else None
-    return skeleton.__dict__["figure skin"]
+        skeleton.found["figure skin"] = skin if covers else None
+    return skeleton.found["figure skin"]
 
 
 def _covers(skin: Array, places: Array) -> bool:
@@ -131,12 +131,12 @@ def pelvis(skeleton: Skeleton) -> int:
 
     Where the skin shows which joints are controls, those are no branches.
     """
-    if "pelvis" not in skeleton.__dict__:
+    if "pelvis" not in skeleton.found:
         controls, joint = _controls(skeleton), 0
         while len(on := [c for c in skeleton.children[joint] if c not in controls]) == 1:
             joint = on[0]
-        skeleton.__dict__["pelvis"] = joint if on else 0
-    return skeleton.__dict__["pelvis"]
+        skeleton.found["pelvis"] = joint if on else 0
+    return skeleton.found["pelvis"]
 
 
 def velocities(positions: Array, times: Array) -> Array:
