@@ -19,8 +19,10 @@ import numpy.typing as npt
 
 from poise.core.errors import FileFormatError
 from poise.io.files import file_size, parse_json, read_bytes
-from poise.io.gltf_meshopt import MAX_BYTES, MESHOPT, decoded
+from poise.io.gltf_meshopt import MESHOPT, decoded
 
+MAX_BYTES = 96_000_000
+"""Largest file that is read, and largest sum of its buffers [bytes]."""
 MAX_JSON = 64_000_000
 """Largest JSON text [bytes]."""
 MAX_IMPLIED = 1_000_000
@@ -278,7 +280,7 @@ def _unpacked(file: GltfDocument) -> GltfDocument:
         if note is None:
             continue
         try:
-            values = decoded(file.buffers, note)
+            values = decoded(file.buffers, note, MAX_BYTES)
         except (LookupError, TypeError, ValueError) as error:
             problem = f"Buffer view {k} is packed with meshopt compression and cannot be unpacked ({error})."
             raise file.fault(problem, "Export it again without compression.") from None

@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 MESHOPT = ("EXT_meshopt_compression", "KHR_meshopt_compression")
-MAX_BYTES = 96_000_000
-"""Largest glTF file that is read, and largest sum of its buffers [bytes]."""
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -23,8 +21,8 @@ _TAIL = 32
 """Least bytes that end a stream of attributes; the first element is at their end."""
 
 
-def decoded(buffers: Sequence[bytes], note: dict[str, Any]) -> bytes:
-    """The bytes of a buffer view, from what the extension says of it.
+def decoded(buffers: Sequence[bytes], note: dict[str, Any], most: int) -> bytes:
+    """The bytes of a buffer view, at most so many, from what the extension says of it.
 
     Raises:
         ValueError, LookupError, TypeError: if a stream is cut off, damaged, or of a version that is not read.
@@ -34,7 +32,7 @@ def decoded(buffers: Sequence[bytes], note: dict[str, Any]) -> bytes:
     if any(type(n) is not int or n < 0 for n in (start, length, count, stride, note["buffer"])):
         raise ValueError("its offset, length, count or stride is not a number")
     source = buffers[note["buffer"]][start : start + length]
-    if len(source) < length or not 0 < stride <= 256 or count * stride > MAX_BYTES:
+    if len(source) < length or not 0 < stride <= 256 or count * stride > most:
         raise ValueError("it lies outside its buffer or is too large")
     if mode == "ATTRIBUTES":
         if stride % 4 or count > 64 * _GROUP * length:
