@@ -382,7 +382,7 @@ def _file_and_clip(which: str) -> tuple[Path, str | int | None]:
 
 
 def _loaded(path: Path, clip: str | int | None, *, is_any: bool = False, is_told: bool = True) -> Motion:
-    """A clip of a file; the first of several, if any will do and none was named, which is told."""
+    """A clip of a file. If it holds several, none is named and any will do, the first one, with a note."""
     import poise.io
 
     try:
