@@ -206,8 +206,7 @@ def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
         for k in range(walk.frame_count):
             sink.send(LivePose(walk.skeleton, walk.translations[k], walk.rotations[k], k * walk.dt, k, "walk"))
             time.sleep(walk.dt)
-        page.until(lambda s: s.time > 0.3)
-        assert page.scenes == 2  # the second has the ghost
+        page.until(lambda s: s.time > 0.3 and page.scenes > 1)  # a second scene: with the ghost
         run.stop()
         thread.join(60.0)
         sink.close()
