@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path, print_json
+from poise.cli.options import option
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -22,34 +21,27 @@ def character(
     file: options.File,
     output: Annotated[
         Path,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="OUT",
-            help=".toml to edit, .xml for MuJoCo.",
-            show_default=False,
-            rich_help_panel=options.OUTPUT,
-        ),
+        option("OUT", ".toml to edit, .xml for MuJoCo.", "-o", "--output", panel=options.OUTPUT, show_default=False),
     ],
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
     mass: options.Mass = None,
     masses: Annotated[
         str,
-        typer.Option(
-            metavar="auto|anthropometric|length",
-            help="How mass is distributed: by a table of human body segments, or by bone length. "
+        option(
+            "auto|anthropometric|length",
+            "How mass is distributed: by a table of human body segments, or by bone length. "
             "auto: the table for people, else length.",
-            rich_help_panel=options.FIGURE,
+            panel=options.FIGURE,
         ),
     ] = "auto",
     roles: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="What limbs do in poise track, such as 'tail=free, left_leg<-left_leg'. Default: by kind of limb. "
+        option(
+            "TEXT",
+            "What limbs do in poise track, such as 'tail=free, left_leg<-left_leg'. Default: by kind of limb. "
             "See docs/setup.md.",
-            rich_help_panel=options.FIGURE,
+            panel=options.FIGURE,
         ),
     ] = None,
     skeleton: options.Skeleton = None,

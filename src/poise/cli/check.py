@@ -10,6 +10,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, app, note, out, output_paths, print_json, progress
+from poise.cli.options import argument, flag, option
 from poise.core.errors import InvalidValue, PoiseError
 
 if TYPE_CHECKING:
@@ -34,56 +35,50 @@ MOST_NAMES = 3
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE|FOLDER…", help="Motion files, and folders of them.", show_default=False),
+        argument("FILE|FOLDER…", "Motion files, and folders of them."),
     ],
     profile: Annotated[
         str,
-        typer.Option(metavar="NAME|FILE", help="How strict: realistic, stylized, strict, or a TOML file of your own."),
+        option("NAME|FILE", "How strict: realistic, stylized, strict, or a TOML file of your own."),
     ] = "realistic",
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fail-on", metavar="NAME…", help="Fail only on these findings. Can be repeated, or separated by commas."
-        ),
+        option("NAME…", "Fail only on these findings. Can be repeated, or separated by commas.", "--fail-on"),
     ] = None,
     try_cures: Annotated[
         bool,
-        typer.Option("--try-cures", help="Try slow cures as well, and name only those that work."),
+        flag("--try-cures", "Try slow cures as well, and name only those that work."),
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", metavar="N", help="Number of processes. Default: one per core.")
-    ] = None,
+    jobs: Annotated[int | None, option("N", "Number of processes. Default: one per core.", "--jobs", "-j")] = None,
     html: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.html", help="Page with pictures and recordings.", rich_help_panel=options.OUTPUT),
+        option("OUT.html", "Page with pictures and recordings.", panel=options.OUTPUT),
     ] = None,
     players: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--players/--no-players",
-            help="With --html: record failing clips, and link findings to their frames.",
-            rich_help_panel=options.OUTPUT,
+            "With --html: record failing clips, and link findings to their frames.",
+            panel=options.OUTPUT,
         ),
     ] = True,
     junit: Annotated[
         Path | None,
-        typer.Option(metavar="OUT.xml", help="JUnit report for a build server.", rich_help_panel=options.OUTPUT),
+        option("OUT.xml", "JUnit report for a build server.", panel=options.OUTPUT),
     ] = None,
     stats: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Statistics of all clips, as figures (SVG) and CSV.", rich_help_panel=options.OUTPUT
-        ),
+        option("FOLDER", "Statistics of all clips, as figures (SVG) and CSV.", panel=options.OUTPUT),
     ] = None,
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
     character: options.CharacterFile = None,
     terrain: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Ground of the clips, as in poise simulate. Default: what the clip carries, else flat.",
-            rich_help_panel=options.READING,
+        option(
+            "SPEC",
+            "Ground of the clips, as in poise simulate. Default: what the clip carries, else flat.",
+            panel=options.READING,
         ),
     ] = None,
     floor: options.Floor = None,

@@ -5,50 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path
 from poise.cli.folder import over_folders
+from poise.cli.options import argument, option
 
 
 @app.command()
 @over_folders("convert", source="source", target="target")
 def convert(
-    source: Annotated[
-        Path, typer.Argument(metavar="IN", help="File to read, or a folder of files.", show_default=False)
-    ],
+    source: Annotated[Path, argument("IN", "File to read, or a folder of files.")],
     target: Annotated[
         Path,
-        typer.Argument(
-            metavar="OUT",
-            help="File to write; its extension sets the format. For a folder, a folder (see --to).",
-            show_default=False,
-        ),
+        argument("OUT", "File to write; its extension sets the format. For a folder, a folder (see --to)."),
     ],
-    fps: Annotated[float | None, typer.Option(metavar="N", help="New frame rate, in frames per second.")] = None,
+    fps: Annotated[float | None, option("N", "New frame rate, in frames per second.")] = None,
     start: options.Start = None,
     end: options.End = None,
     unit: Annotated[
         str | None,
-        typer.Option(
-            metavar="U",
-            help="Unit of OUT (BVH only), such as cm, or meters as a number. Default: that of IN, else cm.",
-        ),
+        option("U", "Unit of OUT (BVH only), such as cm, or meters as a number. Default: that of IN, else cm."),
     ] = None,
     up: Annotated[
         str | None,
-        typer.Option(metavar="AXIS", help="Up axis of OUT (BVH only): x, y or z. Default: that of IN, else y."),
+        option("AXIS", "Up axis of OUT (BVH only): x, y or z. Default: that of IN, else y."),
     ] = None,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     source_unit: Annotated[
         str | None,
-        typer.Option(metavar="U", help="Unit of IN, if it was guessed wrong.", rich_help_panel=options.READING),
+        option("U", "Unit of IN, if it was guessed wrong.", panel=options.READING),
     ] = None,
     source_up: Annotated[
         str | None,
-        typer.Option(metavar="AXIS", help="Up axis of IN, if it was guessed wrong.", rich_help_panel=options.READING),
+        option("AXIS", "Up axis of IN, if it was guessed wrong.", panel=options.READING),
     ] = None,
     height: options.Height = None,
     source_fps: options.SourceFps = None,

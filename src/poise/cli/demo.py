@@ -7,17 +7,16 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from poise.cli.app import app, note, out, output_path
+from poise.cli.options import flag, option
 from poise.cli.outcome import PREPARING, draw, reporting_interrupts, summarize_run
 from poise.cli.simulate import run_behind_bar
 
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the files.")] = Path("poise-demo"),
-    headless: Annotated[bool, typer.Option("--headless", help="Do not open a browser.")] = False,
+    folder: Annotated[Path, option("DIR", "Folder for the files.", "--out")] = Path("poise-demo"),
+    headless: Annotated[bool, flag("--headless", "Do not open a browser.")] = False,
 ) -> None:
     """Shove a figure that walks over uneven ground, and show it in the browser.
 

@@ -12,6 +12,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, out
 from poise.cli.edit_run import Common, Flight, Tool, command, flights_of, frames_of, gravity_of, pair, run_edit, vector
+from poise.cli.options import flag, option
 from poise.core.errors import InvalidValue
 from poise.core.units import GRAVITY
 
@@ -37,27 +38,25 @@ def ballistic(
     flight: Flight = None,
     keep: Annotated[
         str,
-        typer.Option(
-            metavar="ends|timing",
-            help="ends: the flight gets the frames it needs. timing: it keeps its frames and changes its height.",
+        option(
+            "ends|timing",
+            "ends: the flight gets the frames it needs. timing: it keeps its frames and changes its height.",
         ),
     ] = "ends",
     gravity: Annotated[
-        str | None, typer.Option(metavar="G", help="Gravity: in g (1.3), in m/s2 (1.62m/s2), or a vector (0,0,-9.81).")
+        str | None, option("G", "Gravity: in g (1.3), in m/s2 (1.62m/s2), or a vector (0,0,-9.81).")
     ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", metavar="X,Y,Z", help="Center of mass at take-off, in meters, Z up.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="X,Y,Z", help="Center of mass at landing.")] = None,
+    start: Annotated[str | None, option("X,Y,Z", "Center of mass at take-off, in meters, Z up.", "--from")] = None,
+    end: Annotated[str | None, option("X,Y,Z", "Center of mass at landing.", "--to")] = None,
     duration: Annotated[
-        str | None, typer.Option(metavar="T|MIN:MAX", help="Time in the air in seconds, or a range for several paths.")
+        str | None, option("T|MIN:MAX", "Time in the air in seconds, or a range for several paths.")
     ] = None,
     count: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Number of paths over the range of durations, each in a file of its own."),
+        option("N", "Number of paths over the range of durations, each in a file of its own."),
     ] = None,
-    start_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at take-off, in m/s.")] = None,
-    end_velocity: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Velocity at landing, in m/s.")] = None,
+    start_velocity: Annotated[str | None, option("X,Y,Z", "Velocity at take-off, in m/s.")] = None,
+    end_velocity: Annotated[str | None, option("X,Y,Z", "Velocity at landing, in m/s.")] = None,
 ) -> None:
     """Make each flight follow gravity. Joint angles stay, and feet stay where they stood.
 
@@ -93,21 +92,15 @@ def spin(
     flight: Flight = None,
     momentum: Annotated[
         str,
-        typer.Option(
-            metavar="mean|takeoff|X,Y,Z",
-            help="Angular momentum to give the flight: its mean, that of take-off, or a vector in kg m²/s, Z up.",
+        option(
+            "mean|takeoff|X,Y,Z",
+            "Angular momentum to give the flight: its mean, that of take-off, or a vector in kg m²/s, Z up.",
         ),
     ] = "mean",
-    by: Annotated[
-        str, typer.Option(metavar="root|pose", help="root: turn the whole figure. pose: swing its limbs.")
-    ] = "root",
-    priority: Annotated[str | None, typer.Option(metavar="F,…", help="Frames whose pose must stay.")] = None,
-    limbs: Annotated[
-        str | None, typer.Option(metavar="NAME,…", help="Limbs that swing with --by pose. Default: arms and tail.")
-    ] = None,
-    damping: Annotated[
-        float, typer.Option(metavar="0…1", help="Size of each Newton step; smaller is slower and more robust.")
-    ] = 1.0,
+    by: Annotated[str, option("root|pose", "root: turn the whole figure. pose: swing its limbs.")] = "root",
+    priority: Annotated[str | None, option("F,…", "Frames whose pose must stay.")] = None,
+    limbs: Annotated[str | None, option("NAME,…", "Limbs that swing with --by pose. Default: arms and tail.")] = None,
+    damping: Annotated[float, option("0…1", "Size of each Newton step; smaller is slower and more robust.")] = 1.0,
 ) -> None:
     """Give each flight a constant angular momentum. The path of the center of mass does not change.
 
@@ -131,21 +124,17 @@ def spin(
 @command(edit)
 def retime(
     asked: Common,
-    factor: Annotated[
-        float | None, typer.Option(metavar="F", help="New duration divided by the old one: 1.2 is slower.")
-    ] = None,
+    factor: Annotated[float | None, option("F", "New duration divided by the old one: 1.2 is slower.")] = None,
     gravity: Annotated[
         str | None,
-        typer.Option(metavar="G", help="Choose the factor so that flights fall with this gravity: 1, 1.3g, 9.81m/s2."),
+        option("G", "Choose the factor so that flights fall with this gravity: 1, 1.3g, 9.81m/s2."),
     ] = None,
-    keys: Annotated[
-        str | None, typer.Option(metavar="FRAME:TIME,…", help="New times of some frames, in seconds.")
-    ] = None,
+    keys: Annotated[str | None, option("FRAME:TIME,…", "New times of some frames, in seconds.")] = None,
     move_keys: Annotated[
         bool,
-        typer.Option("--move-keys", help="Move every frame in time instead of resampling (not for BVH and AMC)."),
+        flag("--move-keys", "Move every frame in time instead of resampling (not for BVH and AMC)."),
     ] = False,
-    keep_flights: Annotated[bool, typer.Option("--keep-flights", help="Do not change the pace of flights.")] = False,
+    keep_flights: Annotated[bool, flag("--keep-flights", "Do not change the pace of flights.")] = False,
 ) -> None:
     """Make a clip, or a part of it, slower or faster, with smooth borders.
 
@@ -164,10 +153,10 @@ def retime(
 @command(edit, without=("character",))
 def scale(
     asked: Common,
-    size: Annotated[float, typer.Option(metavar="K", help="New height divided by the old one.", show_default=False)],
-    keep_time: Annotated[bool, typer.Option("--keep-time", help="Change only the size, not the time.")] = False,
+    size: Annotated[float, option("K", "New height divided by the old one.", show_default=False)],
+    keep_time: Annotated[bool, flag("--keep-time", "Change only the size, not the time.")] = False,
     keep_size: Annotated[
-        bool, typer.Option("--keep-size", help="Change only the time: move like a figure K times as tall.")
+        bool, flag("--keep-size", "Change only the time: move like a figure K times as tall.")
     ] = False,
 ) -> None:
     """Make a figure K times as large. Bones and path grow by K and time by √K, so that falls still match gravity.
@@ -201,29 +190,27 @@ def repair(
     asked: Common,
     keep: Annotated[
         str | None,
-        typer.Option(metavar="NAME,…", help="Bodies or limbs that keep their places, such as hands,head,left_arm."),
+        option("NAME,…", "Bodies or limbs that keep their places, such as hands,head,left_arm."),
     ] = None,
-    freeze: Annotated[str | None, typer.Option(metavar="JOINT,…", help="Joints that must not change.")] = None,
-    exact: Annotated[str | None, typer.Option(metavar="F,…", help="Frames that must stay exactly as they are.")] = None,
+    freeze: Annotated[str | None, option("JOINT,…", "Joints that must not change.")] = None,
+    exact: Annotated[str | None, option("F,…", "Frames that must stay exactly as they are.")] = None,
     contacts: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.json", help="Contacts to use instead of those found: the report of a repair, edited or not."
-        ),
+        option("FILE.json", "Contacts to use instead of those found: the report of a repair, edited or not."),
     ] = None,
     floor: options.Floor = None,
     terrain: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Ground under the clip, such as slope:10 or stairs:0.18,0.3 (docs/terrain.md). Default: what the clip "
+        option(
+            "SPEC",
+            "Ground under the clip, such as slope:10 or stairs:0.18,0.3 (docs/terrain.md). Default: what the clip "
             "carries, else level.",
         ),
     ] = None,
-    friction: Annotated[float, typer.Option(metavar="MU", help="Friction coefficient of the ground.")] = 0.8,
-    gravity: Annotated[str | None, typer.Option(metavar="G", help="Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
+    friction: Annotated[float, option("MU", "Friction coefficient of the ground.")] = 0.8,
+    gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     trust_time: Annotated[
-        bool, typer.Option("--trust-time", help="Repair even if the flights show that the frame rate is wrong.")
+        bool, flag("--trust-time", "Repair even if the flights show that the frame rate is wrong.")
     ] = False,
 ) -> None:
     """Make the whole clip physically possible with the least change.
@@ -273,10 +260,8 @@ def mend(
     asked: Common,
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="NAME…",
-            help="Correct only these findings of poise check. Can be repeated, or separated by commas.",
+        option(
+            "NAME…", "Correct only these findings of poise check. Can be repeated, or separated by commas.", "--only"
         ),
     ] = None,
     floor: options.Floor = None,

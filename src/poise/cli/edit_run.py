@@ -15,6 +15,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
 from poise.cli.folder import over_folders
+from poise.cli.options import option
 from poise.cli.outcome import draw, require_kinds, summarize_edit
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
 Flight = Annotated[
     list[str] | None,
-    typer.Option(
-        "--flight", metavar="A:B|all", help="First and last frame of a flight. Can be repeated. Default: all flights."
-    ),
+    option("A:B|all", "First and last frame of a flight. Can be repeated. Default: all flights.", "--flight"),
 ]
 
 

@@ -6,11 +6,10 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
+from poise.cli.options import argument, option
 from poise.core.errors import InvalidValue
 
 
@@ -19,32 +18,30 @@ from poise.core.errors import InvalidValue
 def export(
     system: Annotated[
         str,
-        typer.Argument(metavar="SYSTEM", help="mjlab, isaac, unitree, mimickit or protomotions.", show_default=False),
+        argument("SYSTEM", "mjlab, isaac, unitree, mimickit or protomotions."),
     ],
     clip_file: Annotated[
         Path,
-        typer.Argument(
-            metavar="CLIP", help="Clip of the robot or of an actor, or a folder of clips.", show_default=False
-        ),
+        argument("CLIP", "Clip of the robot or of an actor, or a folder of clips."),
     ],
     robot: Annotated[
         Path,
-        typer.Option("--robot", metavar="ROBOT.xml", help="MJCF file of the robot that moves.", show_default=False),
+        option("ROBOT.xml", "MJCF file of the robot that moves.", "--robot", show_default=False),
     ],
     output: Annotated[
         Path,
-        typer.Option(
+        option(
+            "OUT",
+            "File to write; beside it NAME.json with joints, contacts and feasibility. For a folder, a folder.",
             "-o",
             "--output",
-            metavar="OUT",
-            help="File to write; beside it NAME.json with joints, contacts and feasibility. For a folder, a folder.",
+            panel=options.OUTPUT,
             show_default=False,
-            rich_help_panel=options.OUTPUT,
         ),
     ],
     fps: Annotated[
         float | None,
-        typer.Option(metavar="N", help="Frames per second of OUT. Default: the clip's, or what SYSTEM expects."),
+        option("N", "Frames per second of OUT. Default: the clip's, or what SYSTEM expects."),
     ] = None,
     start: options.Start = None,
     end: options.End = None,

@@ -24,6 +24,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import WRONG_USE, answered, note, out, print_json
 from poise.cli.folder_page import MEASURES, Done, summary_page
+from poise.cli.options import flag, option
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
 from poise.core.errors import InvalidValue, UnreadableFile
@@ -35,27 +36,18 @@ ENOUGH = 20
 """Clips that say how long one takes."""
 MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
 
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Skip the clips that are done already.", rich_help_panel=options.BATCH)
-]
+Resume = Annotated[bool, flag("--resume", "Skip the clips that are done already.", panel=options.BATCH)]
 Shard = Annotated[
     str | None,
-    typer.Option(
-        "--shard", metavar="I/N", help="Only part I of N, for several machines.", rich_help_panel=options.BATCH
-    ),
+    option("I/N", "Only part I of N, for several machines.", "--shard", panel=options.BATCH),
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", metavar="N", help="Processes. Default: one per core.", rich_help_panel=options.BATCH),
+    option("N", "Processes. Default: one per core.", "--jobs", panel=options.BATCH),
 ]
 To = Annotated[
     str | None,
-    typer.Option(
-        "--to",
-        metavar="ENDING",
-        help="Format of the new files, such as .glb. Default: each clip's own.",
-        rich_help_panel=options.BATCH,
-    ),
+    option("ENDING", "Format of the new files, such as .glb. Default: each clip's own.", "--to", panel=options.BATCH),
 ]
 _ODD = re.compile(r"[^\w.-]+")
 _SHARED = {"resume": (Resume, False), "shard": (Shard, None), "jobs": (Jobs, None), "to": (To, None)}

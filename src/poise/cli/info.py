@@ -10,11 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, out, print_json, waiting
 from poise.cli.folder import over_folders
+from poise.cli.options import argument, flag
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -39,12 +38,8 @@ _LABELS = {
 @app.command()
 @over_folders("info", target=None)
 def info(
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A motion or skeleton file, or a folder.", show_default=False)
-    ] = None,
-    system: Annotated[
-        bool, typer.Option("--system", help="Show versions, graphics and caches instead, for bug reports.")
-    ] = False,
+    file: Annotated[Path | None, argument("FILE", "A motion or skeleton file, or a folder.")] = None,
+    system: Annotated[bool, flag("--system", "Show versions, graphics and caches instead, for bug reports.")] = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
     unit: options.SourceUnit = None,

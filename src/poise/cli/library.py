@@ -11,25 +11,20 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, output_paths, print_json
 from poise.cli.folder import COMMANDS, Jobs, Resume, Shard, To, run_folder
+from poise.cli.options import argument, option
 from poise.cli.vary import vary as make_variants
 
 library = typer.Typer(no_args_is_help=True)
 app.add_typer(library, name="library", help="Check, mend or vary thousands of clips, with one page to browse them.")
 
-Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of clips.", show_default=False)]
+Folder = Annotated[Path, argument("FOLDER", "Folder of clips.")]
 Output = Annotated[
     Path,
-    typer.Option(
-        "-o", "--output", metavar="OUT", help="Folder for the new files and index.html.", show_default=False,
-        rich_help_panel=options.OUTPUT,
-    ),
+    option("OUT", "Folder for the new files and index.html.", "-o", "--output", panel=options.OUTPUT),
 ]  # fmt: skip
 Record = Annotated[
     str | None,
-    typer.Option(
-        metavar="ENDING", help="A recording of each clip too: .png (strip), .html (player).",
-        rich_help_panel=options.OUTPUT,
-    ),
+    option("ENDING", "A recording of each clip too: .png (strip), .html (player).", panel=options.OUTPUT),
 ]  # fmt: skip
 
 
@@ -38,7 +33,7 @@ def check_all(
     folder: Folder,
     output: Output,
     profile: Annotated[
-        str, typer.Option(metavar="NAME|FILE", help="How strict: realistic, stylized, strict, or a TOML file.")
+        str, option("NAME|FILE", "How strict: realistic, stylized, strict, or a TOML file.")
     ] = "realistic",
     record: Record = None,
     resume: Resume = False,

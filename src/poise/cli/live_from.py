@@ -13,6 +13,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, output_paths, print_json
+from poise.cli.options import argument, option
 from poise.cli.outcome import draw
 from poise.core.errors import InvalidValue
 
@@ -24,34 +25,29 @@ if TYPE_CHECKING:
 
 LiveFrom = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "PROTOCOL[:HOST]:PORT",
+        "A live actor instead of a file, such as vmc:39539. See docs/live.md.",
         "--live-from",
-        metavar="PROTOCOL[:HOST]:PORT",
-        help="A live actor instead of a file, such as vmc:39539. See docs/live.md.",
-        rich_help_panel=options.LIVE,
+        panel=options.LIVE,
     ),
 ]
 LiveTo = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "PROTOCOL:HOST:PORT",
+        "Send every pose to this address, such as vmc:127.0.0.1:39540. Can be repeated.",
         "--live-to",
-        metavar="PROTOCOL:HOST:PORT",
-        help="Send every pose to this address, such as vmc:127.0.0.1:39540. Can be repeated.",
-        rich_help_panel=options.LIVE,
+        panel=options.LIVE,
     ),
 ]
 Seconds = Annotated[
     float | None,
-    typer.Option("--seconds", metavar="S", help="End a live run after this long.", rich_help_panel=options.LIVE),
+    option("S", "End a live run after this long.", "--seconds", panel=options.LIVE),
 ]
 Buffer = Annotated[
     float | None,
-    typer.Option(
-        "--buffer",
-        metavar="MS",
-        help="Delay of the jitter buffer. Default: adapts to the packets.",
-        rich_help_panel=options.LIVE,
-    ),
+    option("MS", "Delay of the jitter buffer. Default: adapts to the packets.", "--buffer", panel=options.LIVE),
 ]
 
 
@@ -170,15 +166,11 @@ FAILED = 1
 def record_stream(
     address: Annotated[
         str,
-        typer.Argument(metavar="PROTOCOL[:HOST]:PORT", help="The live actor, such as vmc:39539.", show_default=False),
+        argument("PROTOCOL[:HOST]:PORT", "The live actor, such as vmc:39539."),
     ],
     output: options.OutputNeeded,
-    seconds: Annotated[
-        float, typer.Option(metavar="S", help="End after this long, in seconds. Ctrl-C ends it earlier.")
-    ] = 600.0,
-    fps: Annotated[
-        float | None, typer.Option(metavar="N", help="Frame rate of the file. Default: the actor's.")
-    ] = None,
+    seconds: Annotated[float, option("S", "End after this long, in seconds. Ctrl-C ends it earlier.")] = 600.0,
+    fps: Annotated[float | None, option("N", "Frame rate of the file. Default: the actor's.")] = None,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,

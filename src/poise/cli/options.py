@@ -22,175 +22,138 @@ CHANGE = "How much may change"
 LIVE = "Live"
 BATCH = "Folders"
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A motion or skeleton file.", show_default=False)]
+
+def argument(metavar: str, text: str) -> Any:
+    """An argument of a command, with what its help says."""
+    return typer.Argument(metavar=metavar, help=text, show_default=False)
+
+
+def option(metavar: str, text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+    """An option with a value, such as 0.8 of --friction. Without names it is called as the parameter."""
+    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
+
+
+def flag(name: str, text: str, *, panel: str | None = None) -> Any:
+    """An option without a value, such as --live."""
+    return typer.Option(name, help=text, rich_help_panel=panel)
+
+
+File = Annotated[Path, argument("FILE", "A motion or skeleton file.")]
 Skeleton = Annotated[
     Path | None,
-    typer.Option(
-        "--skeleton",
-        metavar="FILE",
-        help="Skeleton file (.asf) of a motion. Default: the one beside it.",
-        rich_help_panel=READING,
-    ),
+    option("FILE", "Skeleton file (.asf) of a motion. Default: the one beside it.", "--skeleton", panel=READING),
 ]
 Clip = Annotated[
     str | None,
-    typer.Option(
-        "--clip", metavar="NAME|INDEX", help="Clip to use, if the file holds several.", rich_help_panel=READING
-    ),
+    option("NAME|INDEX", "Clip to use, if the file holds several.", "--clip", panel=READING),
 ]
 SourceUnit = Annotated[
     str | None,
-    typer.Option(
-        "--unit",
-        metavar="U",
-        help="Unit of the file: m, dm, cm, mm, inch, ft, cmu, or meters as a number.",
-        rich_help_panel=READING,
-    ),
+    option("U", "Unit of the file: m, dm, cm, mm, inch, ft, cmu, or meters as a number.", "--unit", panel=READING),
 ]
 SourceUp = Annotated[
     str | None,
-    typer.Option("--up", metavar="AXIS", help="Up axis of the file: x, y, z, -x, -y or -z.", rich_help_panel=READING),
+    option("AXIS", "Up axis of the file: x, y, z, -x, -y or -z.", "--up", panel=READING),
 ]
 Height = Annotated[
     str | None,
-    typer.Option(
-        "--height",
-        metavar="H",
-        help="Height of the figure, such as 1.8m; scales toys and giants.",
-        rich_help_panel=READING,
-    ),
+    option("H", "Height of the figure, such as 1.8m; scales toys and giants.", "--height", panel=READING),
 ]
 SourceFps = Annotated[
     float | None,
-    typer.Option(
-        "--source-fps",
-        metavar="N",
-        help="True frame rate of the file, if it states a wrong one.",
-        rich_help_panel=READING,
-    ),
+    option("N", "True frame rate of the file, if it states a wrong one.", "--source-fps", panel=READING),
 ]
 FramesFromData = Annotated[
     bool,
-    typer.Option(
-        "--frames-from-data",
-        help="Read the frames that are there if the stated count is wrong.",
-        rich_help_panel=READING,
-    ),
+    flag("--frames-from-data", "Read the frames that are there if the stated count is wrong.", panel=READING),
 ]
 Push = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "'BODY FX FY FZ @START+DURATION'",
+        "Push a body: newtons, Z up, seconds. Can be repeated.",
         "--push",
-        metavar="'BODY FX FY FZ @START+DURATION'",
-        help="Push a body: newtons, Z up, seconds. Can be repeated.",
-        rich_help_panel=PUSHES,
+        panel=PUSHES,
     ),
 ]
 Terrain = Annotated[
     str,
-    typer.Option(
-        "--terrain",
-        metavar="SPEC",
-        help="Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
+    option(
+        "SPEC",
+        "Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED (and ,MAXSLOPE), "
         "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
         "another. See docs/terrain.md.",
-        rich_help_panel=PUSHES,
+        "--terrain",
+        panel=PUSHES,
     ),
 ]
 Allow = Annotated[
     bool,
-    typer.Option("--allow", help="Accept pushes that start after the end.", rich_help_panel=PUSHES),
+    flag("--allow", "Accept pushes that start after the end.", panel=PUSHES),
 ]
-Start = Annotated[
-    float | None, typer.Option(metavar="S", help="Start of the part to use, in seconds.", rich_help_panel=READING)
-]
-End = Annotated[
-    float | None, typer.Option(metavar="S", help="End of the part to use, in seconds.", rich_help_panel=READING)
-]
+Start = Annotated[float | None, option("S", "Start of the part to use, in seconds.", panel=READING)]
+End = Annotated[float | None, option("S", "End of the part to use, in seconds.", panel=READING)]
 Floor = Annotated[
     float | None,
-    typer.Option(
-        metavar="M", help="Height of the floor in the clip, in meters. Default: found.", rich_help_panel=READING
-    ),
+    option("M", "Height of the floor in the clip, in meters. Default: found.", panel=READING),
 ]
 CharacterFile = Annotated[
     Path | None,
-    typer.Option(
-        "--character",
-        metavar="FILE",
-        help="Character file (TOML). Default: fitted to the clip.",
-        rich_help_panel=FIGURE,
-    ),
+    option("FILE", "Character file (TOML). Default: fitted to the clip.", "--character", panel=FIGURE),
 ]
-Mass = Annotated[
-    float | None, typer.Option(metavar="KG", help="Total mass. Default: 70 kg at human size.", rich_help_panel=FIGURE)
-]
+Mass = Annotated[float | None, option("KG", "Total mass. Default: 70 kg at human size.", panel=FIGURE)]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="File for the new motion; its extension sets the format.",
-        show_default=False,
-        rich_help_panel=OUTPUT,
-    ),
+    option("OUT", "File for the new motion; its extension sets the format.", "-o", "--output", panel=OUTPUT),
 ]
 OutputNeeded = Annotated[
     Path,
-    typer.Option(
+    option(
+        "OUT",
+        "File for the new motion; its extension sets the format.",
         "-o",
         "--output",
-        metavar="OUT",
-        help="File for the new motion; its extension sets the format.",
+        panel=OUTPUT,
         show_default=False,
-        rich_help_panel=OUTPUT,
     ),
 ]
 Record = Annotated[
     Path | None,
-    typer.Option(
-        "--record",
-        metavar="OUT",
-        help="Page to play (.html), film (.mp4, .gif) or strip of stills (.png).",
-        rich_help_panel=OUTPUT,
-    ),
+    option("OUT", "Page to play (.html), film (.mp4, .gif) or strip of stills (.png).", "--record", panel=OUTPUT),
 ]
 Report = Annotated[
     Path | None,
-    typer.Option("--report", metavar="OUT.json", help="Report with all numbers.", rich_help_panel=OUTPUT),
+    option("OUT.json", "Report with all numbers.", "--report", panel=OUTPUT),
 ]
 Amount = Annotated[
     float,
-    typer.Option("--amount", metavar="0…1", help="Share of the change to keep.", rich_help_panel=CHANGE),
+    option("0…1", "Share of the change to keep.", "--amount", panel=CHANGE),
 ]
 Interval = Annotated[
     str | None,
-    typer.Option(
-        "--interval", metavar="S:E", help="Change only this part, in seconds, such as 0.5:1.4.", rich_help_panel=CHANGE
-    ),
+    option("S:E", "Change only this part, in seconds, such as 0.5:1.4.", "--interval", panel=CHANGE),
 ]
 Blend = Annotated[
     float,
-    typer.Option("--blend", metavar="S", help="Fade the change in and out over this time.", rich_help_panel=CHANGE),
+    option("S", "Fade the change in and out over this time.", "--blend", panel=CHANGE),
 ]
 Budget = Annotated[
     str | None,
-    typer.Option(
-        "--budget",
-        metavar="'joint 3deg, root 2cm'",
-        help="Largest change allowed, also of single limbs and joints: 'joint 3deg, left_arm 10deg'. A larger one is "
+    option(
+        "'joint 3deg, root 2cm'",
+        "Largest change allowed, also of single limbs and joints: 'joint 3deg, left_arm 10deg'. A larger one is "
         "refused (exit 1).",
-        rich_help_panel=CHANGE,
+        "--budget",
+        panel=CHANGE,
     ),
 ]
 Port = Annotated[
     int,
-    typer.Option(metavar="N", help="Port of the page. Default: a free one.", show_default=False, rich_help_panel=LIVE),
+    option("N", "Port of the page. Default: a free one.", panel=LIVE, show_default=False),
 ]
-Headless = Annotated[bool, typer.Option("--headless", help="Print the address; open no browser.", rich_help_panel=LIVE)]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.", rich_help_panel=OUTPUT)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
+Headless = Annotated[bool, flag("--headless", "Print the address; open no browser.", panel=LIVE)]
+Overwrite = Annotated[bool, flag("--overwrite", "Replace existing files.", panel=OUTPUT)]
+Json = Annotated[bool, flag("--json", "Print JSON.", panel=OUTPUT)]
 
 
 def _take_settings(context: typer.Context, path: Path | None) -> Path | None:
@@ -217,12 +180,12 @@ def _take_settings(context: typer.Context, path: Path | None) -> Path | None:
 
 Settings = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "FILE",
+        "TOML file with any of these options, such as friction = 0.5. The command line wins.",
         "--settings",
-        metavar="FILE",
         is_eager=True,
         callback=_take_settings,
-        help="TOML file with any of these options, such as friction = 0.5. The command line wins.",
     ),
 ]
 

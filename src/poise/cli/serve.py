@@ -7,19 +7,18 @@ import sys
 import threading
 from typing import Annotated
 
-import typer
-
 from poise.cli.app import app, note
+from poise.cli.options import flag, option
 
 
 @app.command()
 def serve(
-    port: Annotated[int, typer.Option(metavar="N", help="Port. Default: a free one.", show_default=False)] = 0,
+    port: Annotated[int, option("N", "Port. Default: a free one.", show_default=False)] = 0,
     until_stdin_ends: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--until-stdin-ends",
-            help="Stop when the standard input is closed: for a program that starts Poise and may crash.",
+            "Stop when the standard input is closed: for a program that starts Poise and may crash.",
         ),
     ] = False,
 ) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, output_path
+from poise.cli.options import argument, option
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -20,19 +19,17 @@ if TYPE_CHECKING:
 def setup(
     file: Annotated[
         Path,
-        typer.Argument(
-            metavar="CHARACTER", help="Any file with a skeleton, or a character (TOML).", show_default=False
-        ),
+        argument("CHARACTER", "Any file with a skeleton, or a character (TOML)."),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "OUT.toml",
+            "Character file, written after every edit. Default: named like CHARACTER, in the current folder. A "
+            "character file is edited in place.",
             "-o",
             "--output",
-            metavar="OUT.toml",
-            help="Character file, written after every edit. Default: named like CHARACTER, in the current folder. A "
-            "character file is edited in place.",
-            rich_help_panel=options.OUTPUT,
+            panel=options.OUTPUT,
         ),
     ] = None,
     mass: options.Mass = None,

@@ -13,6 +13,7 @@ from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
+from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_run
 from poise.cli.world import SaveFigure, figure_files, play_world, require_figures
 from poise.core.errors import InvalidValue
@@ -46,9 +47,7 @@ LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
 def simulate(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="FILE", help="The motion, or a folder of motions; none with --live-from.", show_default=False
-        ),
+        argument("FILE", "The motion, or a folder of motions; none with --live-from."),
     ] = None,
     output: options.Output = None,
     record: options.Record = None,
@@ -58,46 +57,34 @@ def simulate(
     push: options.Push = None,
     pull: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="'BODY X Y Z STIFFNESS @START+DURATION'",
-            help="Pull a body to a point by a spring: meters, N/m. Can be repeated.",
-            rich_help_panel=DISTURB,
+        option(
+            "'BODY X Y Z STIFFNESS @START+DURATION'",
+            "Pull a body to a point by a spring: meters, N/m. Can be repeated.",
+            panel=DISTURB,
         ),
     ] = None,
     terrain: options.Terrain = "flat",
     scene: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|rubble:COUNT,SEED",
-            help="Objects that the figure can bump into: a scene file (.toml), a MuJoCo file (.xml), "
-            "or rubble on its path.",
-            show_default=False,
-            rich_help_panel=DISTURB,
+        option(
+            "FILE|rubble:COUNT,SEED",
+            "Objects that the figure can bump into: a scene file (.toml), a MuJoCo file (.xml), or rubble on its path.",
+            panel=DISTURB,
         ),
     ] = None,
     save_figure: SaveFigure = None,
-    friction: Annotated[
-        float, typer.Option(metavar="MU", help="Friction coefficient of the ground.", rich_help_panel=DISTURB)
-    ] = 0.8,
+    friction: Annotated[float, option("MU", "Friction coefficient of the ground.", panel=DISTURB)] = 0.8,
     allow: options.Allow = False,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Seed of rough ground, if SPEC has none.", rich_help_panel=DISTURB),
+        option("N", "Seed of rough ground, if SPEC has none.", panel=DISTURB),
     ] = None,
-    amount: Annotated[
-        float, typer.Option(metavar="0…1", help="Share of the reaction to keep.", rich_help_panel=REACTION)
-    ] = 1.0,
-    only: Annotated[
-        str | None, typer.Option(metavar="JOINT,…", help="Joints that may change.", rich_help_panel=REACTION)
-    ] = None,
-    freeze: Annotated[
-        str | None, typer.Option(metavar="JOINT,…", help="Joints that must not change.", rich_help_panel=REACTION)
-    ] = None,
+    amount: Annotated[float, option("0…1", "Share of the reaction to keep.", panel=REACTION)] = 1.0,
+    only: Annotated[str | None, option("JOINT,…", "Joints that may change.", panel=REACTION)] = None,
+    freeze: Annotated[str | None, option("JOINT,…", "Joints that must not change.", panel=REACTION)] = None,
     loop: Annotated[
         bool,
-        typer.Option(
-            "--loop", help="Repeat a cyclic clip: twice, or until 3 s after the last push.", rich_help_panel=REACTION
-        ),
+        flag("--loop", "Repeat a cyclic clip: twice, or until 3 s after the last push.", panel=REACTION),
     ] = False,
     character: options.CharacterFile = None,
     mass: options.Mass = None,
@@ -113,11 +100,7 @@ def simulate(
     frames_from_data: options.FramesFromData = False,
     live: Annotated[
         bool,
-        typer.Option(
-            "--live",
-            help="Run in the browser: drag bodies, change the ground. Ctrl-C ends.",
-            rich_help_panel=options.LIVE,
-        ),
+        flag("--live", "Run in the browser: drag bodies, change the ground. Ctrl-C ends.", panel=options.LIVE),
     ] = False,
     port: options.Port = 0,
     headless: options.Headless = False,
@@ -128,72 +111,58 @@ def simulate(
     settings: options.Settings = None,
     preset: Annotated[
         str,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="All weights and gains: recommended, paper, or a TOML file.",
-            rich_help_panel=CONTROL,
-        ),
+        option("NAME|FILE", "All weights and gains: recommended, paper, or a TOML file.", panel=CONTROL),
     ] = "recommended",
     physicality: Annotated[
         str,
-        typer.Option(
-            metavar="X",
-            help="Penalty on external force at the root, relative to the paper's. Higher: joints do more of the work. "
+        option(
+            "X",
+            "Penalty on external force at the root, relative to the paper's. Higher: joints do more of the work. "
             "strict: no force beyond the clip's own. off: joint torques cost nothing.",
-            rich_help_panel=CONTROL,
+            panel=CONTROL,
         ),
     ] = "1",
     goal: Annotated[
         str,
-        typer.Option(
-            metavar="GOAL",
-            help="Goal of the center of mass. com-xy: stay on the clip's path. moving: give way, then return. "
+        option(
+            "GOAL",
+            "Goal of the center of mass. com-xy: stay on the clip's path. moving: give way, then return. "
             "none: no goal. auto: moving if anything pushes, else com-xy.",
-            rich_help_panel=CONTROL,
+            panel=CONTROL,
         ),
     ] = "auto",
     goal_point: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="'JOINT X,Y,Z [@START+DURATION]'",
-            help="Move a joint to a point. Can be repeated.",
-            rich_help_panel=CONTROL,
-        ),
+        option("'JOINT X,Y,Z [@START+DURATION]'", "Move a joint to a point. Can be repeated.", panel=CONTROL),
     ] = None,
     goal_without: Annotated[
         str | None,
-        typer.Option(metavar="JOINT,…", help="Joints that do not help with the goal.", rich_help_panel=CONTROL),
+        option("JOINT,…", "Joints that do not help with the goal.", panel=CONTROL),
     ] = None,
     hard_contact: Annotated[
         bool,
-        typer.Option("--hard-contact", help="Forbid ground penetration exactly (slower).", rich_help_panel=CONTROL),
+        flag("--hard-contact", "Forbid ground penetration exactly (slower).", panel=CONTROL),
     ] = False,
     after: Annotated[
         str,
-        typer.Option(
+        option(
+            "path|stay|blend",
+            "After steps: back to the clip's path, or stay beside it. blend: gets up from a fall by blending.",
             "--return",
-            metavar="path|stay|blend",
-            help="After steps: back to the clip's path, or stay beside it. blend: gets up from a fall by blending.",
-            rich_help_panel=CONTROL,
+            panel=CONTROL,
         ),
     ] = "path",
     get_up: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A clip of getting up, of the same skeleton.", rich_help_panel=CONTROL),
+        option("FILE", "A clip of getting up, of the same skeleton.", panel=CONTROL),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
-            metavar="qp|pd", help="qp: the filter. pd: a simple controller, for comparison.", rich_help_panel=CONTROL
-        ),
+        option("qp|pd", "qp: the filter. pd: a simple controller, for comparison.", panel=CONTROL),
     ] = "qp",
     fps: Annotated[
         float | None,
-        typer.Option(
-            metavar="N",
-            help="Simulation rate. Default: a multiple of the clip's rate, at least 50 Hz.",
-            rich_help_panel=CONTROL,
-        ),
+        option("N", "Simulation rate. Default: a multiple of the clip's rate, at least 50 Hz.", panel=CONTROL),
     ] = None,
 ) -> None:
     """Give a clip physical reactions to shoves, slopes and stairs. If nothing disturbs it, it comes back unchanged.

@@ -6,25 +6,20 @@ import ast
 import inspect
 from typing import Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, out, output_paths, print_json, waiting
+from poise.cli.options import argument, flag, option
 
 
 @app.command()
 def spacetime(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A built-in problem; see --list.", show_default=False)
-    ] = "",
+    name: Annotated[str, argument("NAME", "A built-in problem; see --list.")] = "",
     choices: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Change an option of the problem (see --list). Can be repeated."
-        ),
+        option("NAME=VALUE", "Change an option of the problem (see --list). Can be repeated.", "--set"),
     ] = None,
-    guess: Annotated[str, typer.Option(metavar="GUESS", help="Initial guess of the solver (see --list).")] = "",
-    show_list: Annotated[bool, typer.Option("--list", help="List the problems and their options.")] = False,
+    guess: Annotated[str, option("GUESS", "Initial guess of the solver (see --list).")] = "",
+    show_list: Annotated[bool, flag("--list", "List the problems and their options.")] = False,
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,

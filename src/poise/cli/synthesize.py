@@ -14,6 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, print_json, progress
 from poise.cli.behaviors import NamedHelp, describe, list_behaviors, list_goals, write_controller
+from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_synthesis
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 
@@ -42,111 +43,80 @@ SCENE, CONTROL, LISTS = "What happens", "Control (rarely needed)", "Behaviors an
 def synthesize(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME|FILE.toml", help="A behavior (--list), or a controller file.", show_default=False),
+        argument("NAME|FILE.toml", "A behavior (--list), or a controller file."),
     ] = None,
     output: options.Output = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Change an option of the behavior. Can be repeated.",
-            rich_help_panel=SCENE,
-        ),
+        option("NAME=VALUE", "Change an option of the behavior. Can be repeated.", "--set", panel=SCENE),
     ] = None,
     scene: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.toml", help="Scene file to use instead of the behavior's own.", rich_help_panel=SCENE
-        ),
+        option("FILE.toml", "Scene file to use instead of the behavior's own.", panel=SCENE),
     ] = None,
     responsiveness: Annotated[
         float,
-        typer.Option(metavar="R", help="How quickly the figure reacts: 0.1 slow, 10 quick.", rich_help_panel=SCENE),
+        option("R", "How quickly the figure reacts: 0.1 slow, 10 quick.", panel=SCENE),
     ] = 1.0,
     push: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="'BODY FX FY FZ @START+DURATION'",
-            help="Push a body: newtons, Z up, seconds. With several figures: adult.chest. Can be repeated.",
-            rich_help_panel=options.PUSHES,
+        option(
+            "'BODY FX FY FZ @START+DURATION'",
+            "Push a body: newtons, Z up, seconds. With several figures: adult.chest. Can be repeated.",
+            panel=options.PUSHES,
         ),
     ] = None,
     allow: options.Allow = False,
     seconds: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Length in seconds. Default: the behavior's own.", rich_help_panel=SCENE),
+        option("S", "Length in seconds. Default: the behavior's own.", panel=SCENE),
     ] = None,
     character: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHO",
-            help="adult, child, a character file (TOML), or any file with a skeleton "
+        option(
+            "WHO",
+            "adult, child, a character file (TOML), or any file with a skeleton "
             "(FILE@CLIP names one of several clips).",
-            rich_help_panel=SCENE,
+            panel=SCENE,
         ),
     ] = None,
     clip: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A captured motion to follow (FILE@CLIP if the file has several).",
-            rich_help_panel=SCENE,
-        ),
+        option("FILE", "A captured motion to follow (FILE@CLIP if the file has several).", panel=SCENE),
     ] = None,
     mode: Annotated[
         str,
-        typer.Option(
-            metavar="horizon|literal",
-            help="horizon: goals look ahead. literal: exactly as in the paper.",
-            rich_help_panel=CONTROL,
-        ),
+        option("horizon|literal", "horizon: goals look ahead. literal: exactly as in the paper.", panel=CONTROL),
     ] = "horizon",
     engine: Annotated[
         str,
-        typer.Option(
-            metavar="own|mujoco", help="Simulator: own, or MuJoCo's forward simulation.", rich_help_panel=CONTROL
-        ),
+        option("own|mujoco", "Simulator: own, or MuJoCo's forward simulation.", panel=CONTROL),
     ] = "own",
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Random seed of the behavior.", rich_help_panel=SCENE)
-    ] = None,
+    seed: Annotated[int | None, option("N", "Random seed of the behavior.", panel=SCENE)] = None,
     record: options.Record = None,
     report: options.Report = None,
     camera: Annotated[
         str | None,
-        typer.Option(
-            metavar="|".join(VIEWS),
-            help="View of a film or strip. Default: the behavior's own.",
-            rich_help_panel=options.OUTPUT,
-        ),
+        option("|".join(VIEWS), "View of a film or strip. Default: the behavior's own.", panel=options.OUTPUT),
     ] = None,
     live: Annotated[
         bool,
-        typer.Option(
-            "--live",
-            help="Run in the browser: drag bodies and things. Ctrl-C ends.",
-            rich_help_panel=options.LIVE,
-        ),
+        flag("--live", "Run in the browser: drag bodies and things. Ctrl-C ends.", panel=options.LIVE),
     ] = False,
     port: options.Port = 0,
     headless: options.Headless = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the behaviors.", rich_help_panel=LISTS)] = False,
+    listing: Annotated[bool, flag("--list", "List the behaviors.", panel=LISTS)] = False,
     goals: Annotated[
         bool,
-        typer.Option(
-            "--goals", help="List the goals and conditions that a controller file can use.", rich_help_panel=LISTS
-        ),
+        flag("--goals", "List the goals and conditions that a controller file can use.", panel=LISTS),
     ] = False,
     describing: Annotated[
         bool,
-        typer.Option("--describe", help="Show the behavior's options and its controller.", rich_help_panel=LISTS),
+        flag("--describe", "Show the behavior's options and its controller.", panel=LISTS),
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option(
-            metavar="OUT.toml", help="Write its controller to a file that you can edit and run.", rich_help_panel=LISTS
-        ),
+        option("OUT.toml", "Write its controller to a file that you can edit and run.", panel=LISTS),
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,

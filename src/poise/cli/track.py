@@ -15,6 +15,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, output_paths, print_json, progress
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
+from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, draw, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
@@ -33,70 +34,60 @@ DISTURB = options.PUSHES
 def track(
     character: Annotated[
         str,
-        typer.Option(
+        option(
+            "WHO",
+            "The character to drive: adult, child, a character file (TOML), or any file with a skeleton "
+            "(FILE@CLIP names one of several clips).",
             "-c",
             "--character",
-            metavar="WHO",
-            help="The character to drive: adult, child, a character file (TOML), or any file with a skeleton "
-            "(FILE@CLIP names one of several clips).",
             show_default=False,
         ),
     ],
     actor: Annotated[
         Path | None,
-        typer.Argument(metavar="ACTOR", help="Motion of the actor; none with --live-from.", show_default=False),
+        argument("ACTOR", "Motion of the actor; none with --live-from."),
     ] = None,
     roles: Annotated[
         str,
-        typer.Option(
-            metavar="TEXT",
-            help="What each limb does, such as 'tail=free, left_leg<-right_leg'. Default: by kind of limb.",
-        ),
+        option("TEXT", "What each limb does, such as 'tail=free, left_leg<-right_leg'. Default: by kind of limb."),
     ] = "",
     root: Annotated[
         str,
-        typer.Option(
-            metavar="hard|strict|soft",
-            help="hard: no outside force at the root, except in steps that the report counts. strict: never; the "
+        option(
+            "hard|strict|soft",
+            "hard: no outside force at the root, except in steps that the report counts. strict: never; the "
             "character falls instead, and gets up. soft: a small outside force is always allowed.",
         ),
     ] = "hard",
     responsiveness: Annotated[
         float,
-        typer.Option(
-            metavar="R",
-            help="Stiffness of pelvis and hands, relative to the default: above 1 they follow closer, below 1 calmer.",
+        option(
+            "R", "Stiffness of pelvis and hands, relative to the default: above 1 they follow closer, below 1 calmer."
         ),
     ] = 1.0,
     style: Annotated[
         str,
-        typer.Option(
-            metavar="'NAME=SHARE, …'",
-            help="Posture: rest poses of the character file, such as 'sad=1'. Default: the pose in which it stands.",
+        option(
+            "'NAME=SHARE, …'",
+            "Posture: rest poses of the character file, such as 'sad=1'. Default: the pose in which it stands.",
             show_default=False,
         ),
     ] = "",
     prior: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="CLIP",
-            help="A clip of the character itself (FILE@CLIP names one of several): its joints are drawn to such poses. "
+        option(
+            "CLIP",
+            "A clip of the character itself (FILE@CLIP names one of several): its joints are drawn to such poses. "
             "Can be repeated.",
-            show_default=False,
         ),
     ] = None,
     push: options.Push = None,
     terrain: options.Terrain = "flat",
     friction: Annotated[
         float | None,
-        typer.Option(
-            metavar="MU",
-            help="Friction coefficient of the ground. Default: the character's, 0.8.",
-            rich_help_panel=DISTURB,
-            show_default=False,
-        ),
+        option("MU", "Friction coefficient of the ground. Default: the character's, 0.8.", panel=DISTURB),
     ] = None,
-    fps: Annotated[float, typer.Option(metavar="N", help="Steps per second, 50 or more.")] = 120.0,
+    fps: Annotated[float, option("N", "Steps per second, 50 or more.")] = 120.0,
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,
@@ -111,10 +102,10 @@ def track(
     height: options.Height = None,
     live: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--live",
-            help="Follow in the browser: drag the character, change its roles, style and tail. Ctrl-C ends.",
-            rich_help_panel=options.LIVE,
+            "Follow in the browser: drag the character, change its roles, style and tail. Ctrl-C ends.",
+            panel=options.LIVE,
         ),
     ] = False,
     port: options.Port = 0,

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note, out, print_json
 from poise.cli.folder import (
@@ -24,6 +22,7 @@ from poise.cli.folder import (
     read_manifests,
 )
 from poise.cli.folder_page import Done, summary_page
+from poise.cli.options import argument, flag, option
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -38,15 +37,11 @@ TABLE, SHEET = "variants.json", "sheet.png"
 
 @app.command()
 def vary(
-    file: Annotated[Path, typer.Argument(metavar="CLIP", help="A clip, or a folder of clips.", show_default=False)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder for the variants.", show_default=False)
-    ],
-    count: Annotated[int, typer.Option("-n", metavar="N", help="Variants to try of each clip.")] = 20,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Random seed: another one gives other variants.")
-    ] = 0,
-    sheet: Annotated[bool, typer.Option("--sheet/--no-sheet", help="Draw the contact sheet.")] = True,
+    file: Annotated[Path, argument("CLIP", "A clip, or a folder of clips.")],
+    output: Annotated[Path, option("FOLDER", "Folder for the variants.", "--output", "-o", show_default=False)],
+    count: Annotated[int, option("N", "Variants to try of each clip.", "-n")] = 20,
+    seed: Annotated[int, option("N", "Random seed: another one gives other variants.", "--seed")] = 0,
+    sheet: Annotated[bool, flag("--sheet/--no-sheet", "Draw the contact sheet.")] = True,
     clip: options.Clip = None,
     resume: Resume = False,
     shard: Shard = None,

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_path, waiting
+from poise.cli.options import argument, flag
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -24,17 +23,13 @@ if TYPE_CHECKING:
 def view(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE…", help="Clips; a recording (.html); a report (.json) beside its clip.", show_default=False
-        ),
+        argument("FILE…", "Clips; a recording (.html); a report (.json) beside its clip."),
     ],
     side_by_side: Annotated[
-        bool, typer.Option("--side-by-side", help="Show clips beside each other, with their steps at the same times.")
+        bool, flag("--side-by-side", "Show clips beside each other, with their steps at the same times.")
     ] = False,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Show only the figures, without forces, momenta and flights.")
-    ] = False,
-    headless: Annotated[bool, typer.Option("--headless", help="Print the address; open no browser.")] = False,
+    plain: Annotated[bool, flag("--plain", "Show only the figures, without forces, momenta and flights.")] = False,
+    headless: Annotated[bool, flag("--headless", "Print the address; open no browser.")] = False,
     record: options.Record = None,
     overwrite: options.Overwrite = False,
     skeleton: options.Skeleton = None,

@@ -11,6 +11,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_path, output_paths, print_json
+from poise.cli.options import argument, flag, option
 from poise.cli.outcome import draw, keep, require_kinds, summarize_run
 from poise.cli.simulate import run_behind_bar
 from poise.cli.world import play_in_page
@@ -38,18 +39,14 @@ def _locomotion() -> None:
 def build(
     clips: Annotated[
         list[Path],
-        typer.Argument(metavar="CLIP…", help="Clips of one figure, or a folder of them.", show_default=False),
+        argument("CLIP…", "Clips of one figure, or a folder of them."),
     ],
     output: options.OutputNeeded,
     clip: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME|INDEX",
-            help="Clip of a file that holds several. Can be repeated.",
-            rich_help_panel=options.READING,
-        ),
+        option("NAME|INDEX", "Clip of a file that holds several. Can be repeated.", panel=options.READING),
     ] = None,
-    mirror: Annotated[bool, typer.Option("--mirror/--no-mirror", help="Use every clip mirrored, too.")] = True,
+    mirror: Annotated[bool, flag("--mirror/--no-mirror", "Use every clip mirrored, too.")] = True,
     unit: options.SourceUnit = None,
     up: options.SourceUp = None,
     height: options.Height = None,
@@ -87,7 +84,7 @@ def build(
 
 @app.command()
 def walk(
-    file: Annotated[Path, typer.Argument(metavar="WALKER", help="A controller (.npz).", show_default=False)],
+    file: Annotated[Path, argument("WALKER", "A controller (.npz).")],
     output: options.Output = None,
     record: options.Record = None,
     report: options.Report = None,
@@ -95,62 +92,41 @@ def walk(
     json: options.Json = False,
     speed: Annotated[
         float | None,
-        typer.Option(
-            metavar="M/S",
-            help="Speed. Default: that of the slowest walk.",
-            show_default=False,
-            rich_help_panel=WHERE,
-        ),
+        option("M/S", "Speed. Default: that of the slowest walk.", panel=WHERE),
     ] = None,
     direction: Annotated[
         float,
-        typer.Option(metavar="DEG", help="Where to go: 0 ahead, 90 to the left, 180 back.", rich_help_panel=WHERE),
+        option("DEG", "Where to go: 0 ahead, 90 to the left, 180 back.", panel=WHERE),
     ] = 0.0,
-    turn: Annotated[
-        float, typer.Option(metavar="DEG/S", help="How fast to turn to the left.", rich_help_panel=WHERE)
-    ] = 0.0,
-    to: Annotated[
-        str | None, typer.Option(metavar="X,Y", help="Go there and stop: meters.", rich_help_panel=WHERE)
-    ] = None,
-    path: Annotated[
-        str | None, typer.Option(metavar="'X,Y X,Y…'", help="Go through these points and stop.", rich_help_panel=WHERE)
-    ] = None,
+    turn: Annotated[float, option("DEG/S", "How fast to turn to the left.", panel=WHERE)] = 0.0,
+    to: Annotated[str | None, option("X,Y", "Go there and stop: meters.", panel=WHERE)] = None,
+    path: Annotated[str | None, option("'X,Y X,Y…'", "Go through these points and stop.", panel=WHERE)] = None,
     script: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Text file; each line has time, speed, direction and turn. # begins a comment.",
-            rich_help_panel=WHERE,
-        ),
+        option("FILE", "Text file; each line has time, speed, direction and turn. # begins a comment.", panel=WHERE),
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(
-            metavar="S",
-            help="How long. Default: 10, until it arrives, or 3 s after the last line of the script.",
-            show_default=False,
-            rich_help_panel=WHERE,
-        ),
+        option("S", "How long. Default: 10, until it arrives, or 3 s after the last line of the script.", panel=WHERE),
     ] = None,
     push: options.Push = None,
     terrain: options.Terrain = "flat",
     mass: options.Mass = None,
-    fps: Annotated[float, typer.Option(metavar="N", help="Frames per second.")] = 60.0,
+    fps: Annotated[float, option("N", "Frames per second.")] = 60.0,
     live: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--live",
-            help="Walk in the browser: set speed, direction and turn, push and drag. Ctrl-C ends.",
-            rich_help_panel=options.LIVE,
+            "Walk in the browser: set speed, direction and turn, push and drag. Ctrl-C ends.",
+            panel=options.LIVE,
         ),
     ] = False,
     scene: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE|rubble:COUNT,SEED",
-            help="With --live: bodies and figures around it, as for poise simulate.",
-            show_default=False,
-            rich_help_panel=options.LIVE,
+        option(
+            "FILE|rubble:COUNT,SEED",
+            "With --live: bodies and figures around it, as for poise simulate.",
+            panel=options.LIVE,
         ),
     ] = None,
     port: options.Port = 0,

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json, progress
+from poise.cli.options import argument, flag, option
 from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 
 SaveFigure = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        "NAME=FILE",
+        "Save what a figure of the scene did, such as bob=bob.bvh. Can be repeated.",
         "--save-figure",
-        metavar="NAME=FILE",
-        help="Save what a figure of the scene did, such as bob=bob.bvh. Can be repeated.",
-        rich_help_panel=options.OUTPUT,
+        panel=options.OUTPUT,
     ),
 ]
 MOST_SECONDS = 3600.0
@@ -35,21 +34,19 @@ MOST_SECONDS = 3600.0
 
 @app.command()
 def world(
-    scene: Annotated[Path, typer.Argument(metavar="SCENE", help=r"A scene file (.toml) with \[\[figures]].")],
+    scene: Annotated[Path, argument("SCENE", r"A scene file (.toml) with \[\[figures]].")],
     save_figure: SaveFigure = None,
     record: options.Record = None,
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
-    seconds: Annotated[float, typer.Option(metavar="S", help="Duration in seconds.")] = 10.0,
-    fps: Annotated[float, typer.Option(metavar="N", help="Steps per second.")] = 100.0,
+    seconds: Annotated[float, option("S", "Duration in seconds.")] = 10.0,
+    fps: Annotated[float, option("N", "Steps per second.")] = 100.0,
     terrain: options.Terrain = "flat",
     live: Annotated[
         bool,
-        typer.Option(
-            "--live",
-            help="Run in the browser: drag figures and bodies, let figures fall. Ctrl-C ends.",
-            rich_help_panel=options.LIVE,
+        flag(
+            "--live", "Run in the browser: drag figures and bodies, let figures fall. Ctrl-C ends.", panel=options.LIVE
         ),
     ] = False,
     port: options.Port = 0,
