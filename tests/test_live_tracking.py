@@ -26,7 +26,6 @@ from poise.tracking.live import play, run_live
 from poise.tracking.protocols import LivePose, LiveSink, LiveSource
 from poise.tracking.retarget import Role
 from poise.tracking.run import RATE, recorded_actor
-from poise.tracking.tracker import JOINING
 from tests import clips
 from tests.live_pages import Page, playing
 
@@ -91,6 +90,28 @@ def test_roles_that_leave_nobody_to_stand_on_are_refused_and_shown_as_they_were(
     assert {r.limb: r.kind for r in live.follower.roles}["right_leg"] == "support"
 
 
+@pytest.mark.parametrize("is_live", [False, True], ids=["recorded", "live"])
+def test_a_character_goes_on_walking_when_roles_change(is_live: bool) -> None:
+    actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
+
+    def run(change: str) -> tuple[np.ndarray, Tracking]:
+        follower, ways = Tracking(child, recorded=None if is_live else actor), []
+        follower.set_actor(actor.character)
+        for k, pose in enumerate(actor.poses[: int(1.3 * RATE)]):
+            if change and k == int(0.8 * RATE):
+                follower.set_roles([Role(r.limb, "free") if r.limb == change else r for r in follower.roles])
+            ways.append(follower.step(pose)[:3].copy())
+        return RATE * np.diff(ways, axis=0)[int(0.7 * RATE) :], follower
+
+    usual, changed = run("")[0], run("left_arm")
+    np.testing.assert_allclose(changed[0], usual, atol=0.1)  # an arm weighs little; a pelvis that stops is 0.9 m/s off
+    tracker = changed[1].tracker
+    assert tracker is not None
+    assert tracker.lists.free
+    assert tracker.counts.beginning_steps < 0.4 * RATE  # none after the change
+    assert not tracker.counts.fallback_steps
+
+
 def test_a_hand_that_holds_keeps_holding_through_new_roles(live: Running) -> None:
     page = live.page
     body = live.follower.character.roles["chest"]
@@ -101,7 +122,7 @@ def test_a_hand_that_holds_keeps_holding_through_new_roles(live: Running) -> Non
     page.ask(type="set", name="role left_arm", value="free")
     page.until(lambda s: {r.limb: r.kind for r in live.follower.roles}["left_arm"] == "free")
     (hand,) = live.follower._forces
-    begun = page.state().time + 1.1 * JOINING
+    begun = page.state().time + 0.05
     page.until(lambda s: s.time > begun or s.time < begun - 0.7)
     felt, end = len(hand.history), begun + 0.5  # type: ignore[attr-defined]
     last = page.until(lambda s: s.time > end or s.time < begun)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, Protocol
@@ -20,6 +20,7 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.physics import State
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 
@@ -149,6 +150,27 @@ class Pull(_Planned):
         del time
         damping = 2.0 * math.sqrt(self.stiffness * mass)
         return self.stiffness * (np.array(self.point) - place) - damping * velocity
+
+
+def felt(state: State, character: Character, forces: Iterable[Force], time: float, also: Array | None) -> Array | None:
+    """Generalized force of those that act now, and of what acts besides, shape (nv,); None where nothing does.
+
+    Args:
+        state: Of the character.
+        character: Who is pushed.
+        forces: Pushes and pulls.
+        time: Now [s].
+        also: Generalized force of what acts besides, shape (nv,).
+    """
+    out = also
+    for force in (f for f in forces if f.is_on(time)):
+        body = force.body_of(character) + 1
+        place = state.data.xipos[body].copy() if force.offset is None else state.body_place(body, force.offset)
+        speed = state.body_point_motion(body, place)[0]
+        push = force.force_at(place, speed, time, float(state.model.body_masses[body]))
+        torque = state.external_torque(body, place, push)
+        out = torque if out is None else out + torque
+    return out
 
 
 def _check(vector: tuple[float, float, float], start: float, duration: float, what: str) -> None:

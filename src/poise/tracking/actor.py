@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,6 +18,8 @@ from poise.tracking.smooth import Known, Rows, Smoother, Soles
 
 BEGINNING = 6
 """Least number of first poses that are taken as they are, to measure the actor's velocity; noise needs more."""
+REMEMBERED = 0.4
+"""Where roles change, the targets of a live actor begin with its poses of so long [s]."""
 KNOWN_SPEED = 3
 """So many first poses of a live actor do not say how fast its feet are."""
 
@@ -56,20 +59,36 @@ class ActorMotion:
         dt: float,
         every: int,
     ) -> None:
-        self.actor, self.limbs, self.dt, self.every = actor, tuple(limbs), dt, every
+        self.actor, self.dt, self.every = actor, dt, every
         self._state, self._still = State(model_of(actor)), np.zeros(actor.nv)
-        self._points = [limb_points(actor, limb) for limb in limbs]
-        self._ends = [end_body(actor, limb) for limb in limbs]
         self._floor_is_given = floor is not None
-        places = self._places(pose)
-        self.floor = float(self._sole_places(places)[:, 2].min()) if floor is None else floor
-        still = standing_pose(actor, pose[None]) if standing is None else standing
-        self.standing = standing_at(actor, still, limbs, self.floor, places)
+        self._set_limbs(limbs)
+        self._first = self._places(pose).copy()
+        self.floor = float(self._sole_places(self._first)[:, 2].min()) if floor is None else floor
+        self._rest = standing_pose(actor, pose[None]) if standing is None else standing
+        self.standing = standing_at(actor, self._rest, limbs, self.floor, self._first)
         self.scale = self.standing.leg / 0.95
         self.pose_count = 0
+        self._recent = deque[Array](maxlen=math.ceil(REMEMBERED / dt))
+
+    def _set_limbs(self, limbs: Sequence[str]) -> None:
+        self.limbs = tuple(limbs)
+        self._points = [limb_points(self.actor, limb) for limb in limbs]
+        self._ends = [end_body(self.actor, limb) for limb in limbs]
+
+    def stand_on(self, limbs: Sequence[str], standing: Array | None) -> None:
+        """Other limbs stand from now on; ways are still counted from where the actor stood at first.
+
+        Args:
+            limbs: Of the actor.
+            standing: Coordinates of the standing actor, shape (nq,); as before if not given.
+        """
+        self._set_limbs(limbs)
+        self._rest = self._rest if standing is None else standing
+        self.standing = standing_at(self.actor, self._rest, limbs, self.floor, self._first)
 
     def retarget(self, retargeter: Retargeter, feet: Sequence[int], recorded: Array | None) -> None:
-        """Say how poses become rows.
+        """Say how poses become rows: at first, and again where roles change.
 
         Args:
             retargeter: From this actor to the character.
@@ -80,21 +99,30 @@ class ActorMotion:
         self._recorded: tuple[Known, Known] | None = None
         self._live: tuple[Smoother, Soles] | None = None
         if recorded is not None:
-            rows, soles = zip(*(self._measure(pose) for pose in recorded), strict=True)
+            first = max(0, self.pose_count - len(self._recent))
+            rows, soles = zip(*(self._measure(pose) for pose in recorded[first:]), strict=True)
             known = (Known(np.array(rows), self.dt, self.every), Known(np.array(soles), self.dt, self.every))
             self._recorded = self.rows, self.soles = known
+            for _ in self._recent:
+                known[0].advance()
+                known[1].advance()
             return
         count = 2 + sum(bool(role.actor) for role in retargeter.roles)
         smoother = Smoother(count, self.dt, self.scale, self.every, feet)
         self._live = self.rows, self.soles = smoother, Soles(self.dt, self.scale, self.every)
+        for pose in self._recent:
+            self._add(smoother, self.soles, pose)
+
+    def _add(self, smoother: Smoother, soles: Soles, pose: Array) -> None:
+        rows, places = self._measure(pose)
+        smoother.add(rows)
+        soles.add(places)
 
     def advance(self, pose: Array) -> None:
         """Go on to the next pose (nq,); a recorded actor's next one is known."""
+        self._recent.append(pose)
         if self._live is not None:
-            smoother, soles = self._live
-            rows, places = self._measure(pose)
-            smoother.add(rows)
-            soles.add(places)
+            self._add(*self._live, pose)
         for known in self._recorded or ():
             known.advance()
         if not self._floor_is_given:

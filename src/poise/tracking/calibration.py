@@ -154,6 +154,12 @@ def _turned(character: Character, q: Array, turns: Mapping[str, Array]) -> Array
     return q
 
 
+def inertia_of(state: State) -> float:
+    """Mean moment of inertia about the center of mass, of bodies as points [kg m²]."""
+    off = state.data.xipos[1:] - state.com()
+    return float(np.sum(state.model.body_masses[1:] * np.sum(off**2, axis=1)) * 2.0 / 3.0)
+
+
 def limb_points(character: Character, limb: str) -> Index:
     """Contact points of a limb."""
     bodies = next(item.bodies for item in character.limbs if item.name == limb)

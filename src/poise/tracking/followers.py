@@ -198,16 +198,19 @@ class Tracking:
             self.tracker.set_weights(settings)
 
     def set_roles(self, roles: Sequence[Role]) -> None:
-        """Give the limbs other roles; within half a second the character comes from its pose to the new targets.
+        """Give the limbs other roles; the character goes on from where it is, on its feet.
 
         Raises:
             InvalidValue: if no limb would carry the character; the roles before stay.
         """
         before, self._roles = self._roles, tuple(roles)
-        if self._actor is None:
+        if self._actor is None or self.tracker is None:
             return
+        found, standing = self._roles_for(self._actor), None
+        if self._recorded is None:
+            standing = matched_standing_pose(self._actor, self.character, found)
         try:
-            self.set_actor(self._actor)
+            self.tracker.set_roles(found, standing)
         except InvalidValue:
             self._roles = before
             raise

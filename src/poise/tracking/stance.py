@@ -17,6 +17,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
+from poise.physics import State
 from poise.tracking.retarget import end_body, yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
@@ -245,6 +246,13 @@ class Foot:
         self.place[2] = ground + self.height
         self.face(wanted.turn)
 
+    def go_on(self, before: Foot) -> None:
+        """Stand or swing as a foot of the same limb did before roles changed."""
+        self.stands, self.has_landed, self.share = before.stands, before.has_landed, before.share
+        self.place, self.turn, self.shift, self.drift = before.place, before.turn, before.shift, before.drift
+        self.rested, self.recovery = before.rested, before.recovery
+        self._tilt, self._seen, self._base, self._still = before._tilt, before._seen, before._base, before._still
+
     def face(self, turn: Array) -> None:
         """Stand flat, facing as the foot would with an orientation."""
         self.turn = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, turn)), self.level)
@@ -343,6 +351,27 @@ class Sinking(NamedTuple):
         pull = SINKING * SINKING * (depth - self.depth) - 2.0 * SINKING * self.speed
         speed = self.speed + dt * pull
         return Sinking(self.depth + dt * speed, speed, pull)
+
+
+def settle(character: Character, feet: Mapping[str, Foot], state: State, gap: Array, near: float) -> None:
+    """A foot that has come down is held where it is and as it faces, not where it should have come down.
+
+    Args:
+        character: Whose.
+        feet: By limb.
+        state: Of the character.
+        gap: Of the contact points over the ground [m], shape (P,).
+        near: What is lower than this touches [m].
+    """
+    for limb, foot in feet.items():
+        if not foot.stands or foot.has_landed:
+            continue
+        if not len(foot.points) or gap[foot.points].min() < near:
+            foot.has_landed, end = True, end_body(character, limb) + 1
+            off = state.data.xpos[end][:2] - foot.place[:2]
+            foot.shift = foot.shift + off
+            foot.place[:2] += off
+            foot.face(state.data.xquat[end])
 
 
 def carrying_points(

@@ -262,6 +262,20 @@ class TargetGenerator:
                 found.append(bend.toward(model, q, before.get(name, now), now, self.dt))
         return Knees(*(np.concatenate(part) for part in zip(*found, strict=True))) if found else None
 
+    def go_on(self, before: TargetGenerator) -> None:
+        """Keep the balance as before roles changed: the way, the catch, a step back that has begun."""
+        self.shift, self.catch, self.alarm = before.shift, before.catch, before.alarm
+        self._lean, self._force, self._over = before._lean, before._force, before._over
+        self._return, self._quiet = before._return, before._quiet
+        self._rise, self._sinking = before._rise, before._sinking
+        rows = {role.limb: 2 + k for k, role in enumerate(before.retargeter.roles)}
+        for k, role in enumerate(self.retargeter.roles):
+            if role.limb in rows:
+                self._styled[2 + k] = before._styled[rows[role.limb]]
+        for foot in self.feet.values():
+            if not foot.stands and not foot.shift.any():
+                foot.shift = self.shift.copy()
+
     def restart_at(self, where: Array) -> None:
         """Let all targets follow from a place (2,), standing on no foot."""
         self.shift = where - self.motion.rows.x[0, :2]

@@ -14,23 +14,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import body_poses, interpolate_q
+from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.filter import falling, rising
-from poise.filter.forces import Force
+from poise.filter.forces import Force, felt
 from poise.physics import State
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.actor import ActorMotion
 from poise.tracking.calibration import (
-    Bend,
     Posing,
     Style,
     bend_of,
     driven_arms,
     foot_of,
+    inertia_of,
     model_with_ends,
     pose_at,
     put_on,
@@ -41,8 +41,8 @@ from poise.tracking.calibration import (
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
-from poise.tracking.retarget import Retargeter, Role, Standing, end_body, propose_roles
-from poise.tracking.stance import Foot, carrying_points, eased
+from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles
+from poise.tracking.stance import Foot, carrying_points, eased, settle
 from poise.tracking.targets import STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")
@@ -140,17 +140,11 @@ class PerformanceTracker:
         self.floor = floor if terrain is None else terrain.ground
         self._every = 1 if actor_rate is None else max(1, round(1.0 / (dt * actor_rate)))
         self.settings = settings or settings_of(character)
-        self.roles = tuple(propose_roles(character, self.actor) if roles is None else roles)
-        if not any(role.kind == "support" and role.actor for role in self.roles):
-            raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
+        self._set_roles(propose_roles(character, self.actor) if roles is None else roles)
         self.root = root
         self.standing = standing_pose(character) if standing is None else standing.copy()
         self._actor_standing = actor_standing
-        driven = [role for role in self.roles if role.actor]
-        self.rows = {role.limb: 2 + k for k, role in enumerate(driven)}
         self._point_count = len(character.contact_points)
-        self.model = model_with_ends(character, driven)
-        self.state = State(self.model)
         self.q, self.v = self.standing.copy(), np.zeros(self.model.nv)
         self._forces: list[Force] = []
         self.time, self.counts, self.mode = 0.0, Counts(), "following"
@@ -158,6 +152,7 @@ class PerformanceTracker:
         self.scale = character.leg_scale
         self.feet: dict[str, Foot] = {}
         self._style: Style | None = None
+        self._shares: dict[str, float] = {}
         self.prior = prior
         self._still_since, self.is_beginning, self.softness = 0.0, True, 1.0 if root == "soft" else 0.0
         self._joined: Array | None = None
@@ -209,7 +204,7 @@ class PerformanceTracker:
         Example:
             >>> tracker.set_style({"sad": 0.8})
         """
-        self._style = style_of(self.character, self.standing, self.roles, self.rows, style)
+        self._style, self._shares = style_of(self.character, self.standing, self.roles, self.rows, style), dict(style)
 
     def join(self, q: Array) -> None:
         """Begin in a pose (nq,) in which the character is already, and come to the actor's within half a second."""
@@ -242,10 +237,11 @@ class PerformanceTracker:
             self.q = pose_at(self._posing, self.targets, self._there() if is_first else self.q, 200 if is_first else 12)
             self.q[2] += max(0.0, self._depth(self.q))
             self.v = velocity_at(self._posing, self.targets, self.q)
-            if self._joined is not None:
-                part = min(1.0, (self.time + self.dt) / JOINING)
-                ends, part = np.stack([self._joined, self.q]), eased(part)
-                out = interpolate_q(self.character, np.array([0.0, 1.0]), ends, np.array([part]))[0]
+            if self._joined is not None:  # what it is off at first fades while it moves along
+                if is_first:
+                    self._joined = self.model.difference(self.q, self._joined, 1.0)
+                rest = 1.0 - eased(min(1.0, (self.time + self.dt) / JOINING))
+                out = self.model.integrate(self.q, rest * self._joined, 1.0)
             self.counts.steps -= 1
             self.counts.beginning_steps += 1
         elif self.mode == "following":
@@ -262,39 +258,70 @@ class PerformanceTracker:
 
     def _begin(self, pose: Array) -> None:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
-        supports = [role for role in self.roles if role.kind == "support" and role.actor]
         motion = ActorMotion(
             self.actor,
-            [role.actor for role in supports],
+            [role.actor for role in self._supports],
             pose,
             standing=self._actor_standing,
             floor=self._actor_floor,
             dt=self.dt,
             every=self._every,
         )
-        self.standing = put_on(self.character, self.standing, [role.limb for role in supports], self.floor)
-        arms = driven_arms(self.character, self.actor, self.roles)
-        alike = with_arms_of(self.character, self.standing, arms, motion.standing)
-        own_places, own_turns = (x[0] for x in body_poses(self.character, alike[None]))
-        ours = Standing.of(self.character, own_places, own_turns, self.floor)
-        retargeter = Retargeter(self.actor, self.roles, motion.standing, ours, arms)
-        self.state.at(self.standing, np.zeros(self.model.nv))
-        off = self.state.data.xipos[1:] - self.state.com()
-        inertia = float(np.sum(self.model.body_masses[1:] * np.sum(off**2, axis=1)) * 2.0 / 3.0)
-        self.lists = Lists(
-            self.character, self.model, self.roles, self.settings, self.standing, inertia, self._point_count
-        )
-        bends: dict[str, Bend] = {}
-        for role in supports:
-            row = self.rows[role.limb]
-            self.feet[role.limb] = foot_of(self.character, role, row, ours, own_places, own_turns, self.dt)
-            if (bend := bend_of(self.character, role.limb, self.standing)) is not None:
-                bends[role.limb] = bend
-        kinds = {role.limb: role.kind for role in self.roles}
-        stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
-        carry = np.array([kinds[limb] == "support" for limb in self.rows])
-        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
+        self._arrange(motion)
         self.q = self.standing.copy()
+
+    def set_roles(self, roles: Sequence[Role], actor_standing: Array | None = None) -> None:
+        """Give the limbs other roles from the next step on; the character goes on from where it is, as fast as it is.
+
+        Args:
+            roles: Of the character's limbs.
+            actor_standing: How the actor stands by these roles, shape (nq,); as before if not given.
+
+        Raises:
+            InvalidValue: if no limb would carry the character; the roles before stay.
+        """
+        self._set_roles(roles)
+        if self._generator is None:
+            self._actor_standing = self._actor_standing if actor_standing is None else actor_standing
+            return
+        before, pose, feet = self._generator, self.lists.pose, self.feet
+        before.motion.stand_on([role.actor for role in self._supports], actor_standing)
+        self._arrange(before.motion)
+        self.lists.pose = pose
+        for limb, foot in self.feet.items():
+            if limb in feet and feet[limb].driver == foot.driver:
+                foot.go_on(feet[limb])
+        self._generator.go_on(before)
+        if self._shares:
+            self.set_style(self._shares)
+
+    def _set_roles(self, roles: Sequence[Role]) -> None:
+        """What depends on the roles alone."""
+        supports = [role for role in roles if role.kind == "support" and role.actor]
+        if not supports:
+            raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
+        self.roles, self._supports = tuple(roles), supports
+        driven = [role for role in self.roles if role.actor]
+        self.rows = {role.limb: 2 + k for k, role in enumerate(driven)}
+        self.model = model_with_ends(self.character, driven)
+        self.state = State(self.model)
+
+    def _arrange(self, motion: ActorMotion) -> None:
+        """What depends on the roles and on how both stand."""
+        character, supports = self.character, self._supports
+        self.standing = put_on(character, self.standing, [role.limb for role in supports], self.floor)
+        arms = driven_arms(character, self.actor, self.roles)
+        alike = with_arms_of(character, self.standing, arms, motion.standing)
+        places, turns = (x[0] for x in body_poses(character, alike[None]))
+        ours = Standing.of(character, places, turns, self.floor)
+        retargeter = Retargeter(self.actor, self.roles, motion.standing, ours, arms)
+        inertia = inertia_of(self.state.at(self.standing, np.zeros(self.model.nv)))
+        self.lists = Lists(character, self.model, self.roles, self.settings, self.standing, inertia, self._point_count)
+        self.feet = {r.limb: foot_of(character, r, self.rows[r.limb], ours, places, turns, self.dt) for r in supports}
+        bends = {r.limb: bend for r in supports if (bend := bend_of(character, r.limb, self.standing)) is not None}
+        stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
+        carry = np.array([role.kind == "support" for role in self.roles if role.actor])
+        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
         self._generator = TargetGenerator(motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain)
 
@@ -324,20 +351,6 @@ class PerformanceTracker:
 
     # --- steps
 
-    def _felt(self, external: Array | None) -> Array | None:
-        """Generalized force of all pushes that act now, shape (nv,)."""
-        out, state = external, self.state
-        for force in self._forces:
-            if not force.is_on(self.time):
-                continue
-            body = force.body_of(self.character) + 1
-            place = state.data.xipos[body].copy() if force.offset is None else state.body_place(body, force.offset)
-            speed = state.body_point_motion(body, place)[0]
-            push = force.force_at(place, speed, self.time, float(self.model.body_masses[body]))
-            felt = state.external_torque(body, place, push)
-            out = felt if out is None else out + felt
-        return out
-
     def _follow(self, external: Array | None) -> None:
         """One step that follows the targets."""
         self.state.at(self.q, self.v)
@@ -347,9 +360,9 @@ class PerformanceTracker:
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         com, speed = self.state.data.subtree_com[1], (self.state.com_jacobian() @ self.v)[:2]
         pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings)
-        self._settle(ground)
+        settle(self.character, self.feet, self.state, ground.gap, NEAR * self.scale)
         self._watch(generator)
-        step = self._step(ground, self._felt(external))
+        step = self._step(ground, felt(self.state, self.character, self._forces, self.time, external))
         held, stands = carrying_points(
             self.character, self.feet, self.targets.place, self.targets.turn, ground.gap, NEAR * self.scale
         )
@@ -404,18 +417,6 @@ class PerformanceTracker:
         """Mean height of the ground under the contact points [m]."""
         return float(np.mean(self.state.points[: len(ground.gap), 2] - ground.gap)) if len(ground.gap) else self.floor
 
-    def _settle(self, ground: Ground) -> None:
-        """A foot that has come down is held where it is and as it faces, not where it should have come down."""
-        for limb, foot in self.feet.items():
-            if not foot.stands or foot.has_landed:
-                continue
-            if not len(foot.points) or ground.gap[foot.points].min() < NEAR * self.scale:
-                foot.has_landed = True
-                off = self.state.data.xpos[end_body(self.character, limb) + 1][:2] - foot.place[:2]
-                foot.shift = foot.shift + off
-                foot.place[:2] += off
-                foot.face(self.state.data.xquat[end_body(self.character, limb) + 1])
-
     def _watch(self, generator: TargetGenerator) -> None:
         """Hold the root softly while the character is about to be lost; let it fall where that is not allowed."""
         leg, goal = generator.retargeter.ours.leg, self.targets
@@ -430,15 +431,11 @@ class PerformanceTracker:
                 self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
         is_held = self.root == "hard" and self.softness < HARDEST  # it may still be saved
         if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not is_held:
-            self._begin_fall()
+            self.counts.falls, self.mode, self._still_since = self.counts.falls + 1, "falling", 0.0
+            speed, places = self.state.com_jacobian() @ self.v, self.state.data.xpos[1:]
+            self._fall = falling.begun(self.character, self.q, speed, places)
 
     # --- falling and rising
-
-    def _begin_fall(self) -> None:
-        self.counts.falls += 1
-        self.mode = "falling"
-        self._fall = falling.begun(self.character, self.q, self.state.com_jacobian() @ self.v, self.state.data.xpos[1:])
-        self._still_since = 0.0
 
     def _fall_on(self, external: Array | None) -> None:
         """One step of a fall; it gets up when it has lain for a while and the actor stands still."""
@@ -450,7 +447,9 @@ class PerformanceTracker:
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
         low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low])]
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
-        step = Step(state, contacts, dt=self.dt, external=self._felt(external))
+        step = Step(
+            state, contacts, dt=self.dt, external=felt(self.state, self.character, self._forces, self.time, external)
+        )
         result = None
         try:
             terms = self.lists.falling(step, self.q, self.v, self._fall, ground)
