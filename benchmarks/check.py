@@ -57,6 +57,11 @@ LOOKED_AT = {
     "141_20.bvh": "the left hip and ankle flip against each other",
     "144_01.bvh": "hips, knees and ankles flip some forty times",
     "Med_MovementBasic.glb#Jump_Full_Long": "hangs in the air, the tips of its feet 6 cm up, for a second",
+    "KnightCharacter.glb#Death": "the feet roll through the floor, the skin by 15 cm of legs 1.9 m long",
+    "boxman.glb#jump_running": "both feet are 6 cm in the floor as it takes off, skin and all",
+    "cyberpunk_Character.glb#Kick_Left": "the skin of the standing foot is 8 cm up for half a second",
+    "cyberpunk_Character.glb#Kick_Right": "as Kick_Left",
+    "cyberpunk_Enemy_2Legs.glb#Jump": "seven drawn frames that fall with 2.6 g",
     "boxman.glb#enter_airplane_left": "both feet are 5 cm in the floor as it sits down",
     "boxman.glb#enter_airplane_right": "both feet are 5 cm in the floor as it sits down",
 }

@@ -13,6 +13,7 @@ import poise
 from poise.analysis import Analysis, analyze
 from poise.analysis.measures import implied_scale, measures
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding
 from poise.check.profile import Limit, load_profile
@@ -257,6 +258,12 @@ def test_balance_fails_only_where_the_figure_stands_beside_its_feet(lean: float,
     assert any(f.fails for f in found) == fails
     if fails:
         assert "stands still with its weight beside its feet" in found[0].sentence
+        leaning = analyze(replace(motion, rotations=turned, translations=places, source=None))
+        judged = judged_frames(leaning)
+        assert stands_beside(leaning, judged)
+        tip = np.zeros_like(leaning.touch.flags)  # the lowest place of a body that hangs
+        tip[:, leaning.touch.flags.sum(axis=0).argmax()] = True
+        assert not stands_beside(replace(leaning, touch=replace(leaning.touch, flags=tip)), judged)
 
 
 def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: Motion) -> None:

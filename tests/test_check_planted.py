@@ -12,7 +12,7 @@ from poise.check.finding import doubts
 from poise.check.ground import _rests
 from tests.clips import needs_motions
 from tests.edit_clips import hop
-from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught
+from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught, turned
 
 CAUGHT = 0.95
 """Share of all planted faults that a check must catch [1]."""
@@ -94,3 +94,17 @@ def test_flights_whose_take_off_was_not_seen_do_not_fail() -> None:
     # on a floor 20 cm below the feet nobody can say when they leave it
     unseen = findings_of(motion, character, floor=floor - 0.2)
     assert not [f for f in unseen if f.fails and f.name in ("gravity", "arc", "track", "drift", "spin")]
+
+
+@pytest.mark.parametrize("others", [0, 4])
+def test_a_joint_that_flips_fails_a_drawn_clip_unless_the_whole_pose_changes(others: int) -> None:
+    walk = clean("sample")
+    every = walk.frames(np.arange(0, walk.frame_count, 2))  # 30 Hz, as clips are drawn
+    frames = np.arange(every.frame_count, dtype=np.float64)[:, None]
+    flip = np.where(frames >= 60, 1.0, 0.0) * np.array([2.3, 0.0, 0.0])
+    flipped = turned(every, every.skeleton.names.index("RightArm"), flip)
+    for name in ("LeftArm", "LeftForeArm", "LeftUpLeg", "LeftLeg")[:others]:
+        turn = np.clip(frames - 58.0, 0.0, 3.0) * np.array([0.0, 0.6, 0.0])
+        flipped = turned(flipped, every.skeleton.names.index(name), turn)
+    found = [f for f in findings(flipped) if f.name == "glitch" and f.where == "RightArm"]
+    assert [f.fails for f in found] == [others == 0]

@@ -108,7 +108,10 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
     hull, counts = hulls(clip.touch.points, near)
     beside, _ = polygon_distances(clip.touch.points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
     still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (hips > at.STANDS_HIGH * leg)
-    still &= clip.touch.flags[:, clip.touch.is_foot].any(axis=1)
+    touches = (clip.touch.flags & clip.touch.is_foot)[:, :, None]
+    low = np.where(touches, clip.touch.points[:, :, :2], np.inf).min(axis=1)
+    high = np.where(touches, clip.touch.points[:, :, :2], -np.inf).max(axis=1)
+    still &= np.linalg.norm(np.maximum(high - low, 0.0), axis=1) > at.STILL_SOLE * leg
     seconds = at.STILL_SECONDS * math.sqrt(clip.character.leg_scale)
     return tuple(
         (a, b) for a, b in stretches(still & (beside > at.STILL_BESIDE * leg))

@@ -86,6 +86,8 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     is_human = at.HUMAN_LEGS[0] <= clip.character.leg_length <= at.HUMAN_LEGS[1]
     if keyed and not is_human and (isinstance(glitch, SmallGlitch) or _moves(clip, glitch)):
         return False  # of a figure of unknown size, so is what a small glitch is
+    if keyed and glitch.kind in ("flip", "spike") and _is_pose_change(clip, glitch):
+        return False
     if isinstance(glitch, SmallGlitch):
         if keyed and glitch.kind == "spike" and _is_burst(clip, glitch):
             return False
@@ -119,6 +121,23 @@ def _shows(motion: Motion, glitch: Glitch) -> bool:
     turned = rotations.rotate(rotations.multiply(rotations.conjugate(before), after), part)
     apart = np.linalg.norm(turned[:, None] - part[None, : at.MOST_VERTICES], axis=2).min(axis=1)
     return len(part) > at.MOST_VERTICES or float(apart.max()) > at.SEEN_TURN * leg_length(motion.skeleton)
+
+
+def _is_pose_change(clip: Analysis, glitch: Glitch) -> bool:
+    """True if other joints turn faster than bodies do in the frames of a glitch, and are none themselves.
+
+    The whole pose then changes from drawing to drawing, as in the strike of a punch. What capture or export spoils is
+    one joint, or one and those that hang on it, in a body that goes on as it did. A turn in the first or last step may
+    be the middle of such a change, which the clip was cut from.
+    """
+    if glitch.kind == "flip" and (glitch.frame == 0 or glitch.last == clip.motion.frame_count - 1):
+        return True
+    found = {g.joint for g in clip.glitches if g.frame <= glitch.last and g.last >= glitch.frame}
+    others = [b.joint for b in clip.character.bodies if b.joint not in found | {glitch.joint}]
+    first, last = max(glitch.frame - 1, 0), min(glitch.last + 1, clip.motion.frame_count - 1)
+    turned = clip.motion.rotations[first : last + 1, others]
+    rates = rotations.angle_between(turned[1:], turned[:-1]) / np.diff(clip.times[first : last + 1])[:, None]
+    return int((rates.max(axis=0, initial=0.0) > at.DRAWN_TURN).sum()) >= at.DRAWN_JOINTS
 
 
 def _is_burst(clip: Analysis, glitch: Glitch) -> bool:

@@ -109,6 +109,8 @@ STILL_SPEED, STILL_SECONDS = 0.08, 0.5
 """A figure stands still if its center of mass is slower than this, in √(g leg), for so long [s]."""
 STILL_BESIDE = 0.1
 """It then fails if the weight is this far outside of the feet in every frame, in legs [1]."""
+STILL_SOLE = 0.15
+"""It stands on points at least this far apart, in legs: a single tip may be the lowest place of what hangs [1]."""
 STANDS_HIGH = 0.75
 """It stands if its hips are at this height, in legs [1]: who sits is carried by what the clip does not hold."""
 MOST_SHIFTS, FARTHEST_SHIFT = 2, 0.25
@@ -130,6 +132,9 @@ MOVES_ALONE, MOST_VERTICES, SEEN_TURN = 0.99, 2000, 0.01
 leaves every vertex as near as this, in legs, to another's old place is not seen [1]."""
 KEYED_FPS, KEYED_FLIP = 48.0, 50.0
 """Below this rate [1/s] a turn slower than this [rad/s] is a fast pose change, not a flip."""
+DRAWN_TURN, DRAWN_JOINTS = 16.0, 3
+"""Below `KEYED_FPS`, so many joints that turn this fast [rad/s] in the frames of a glitch change the whole pose; fast
+runs of drawn figures reach 15."""
 SMALL_FPS = 28.0
 """Below this rate [1/s] small pops and spikes are what was drawn."""
 BURST = 4.0
