@@ -241,6 +241,25 @@ def among_rubble(walk: Motion) -> tuple[SimulationResult, SimulationResult]:
     return tuple(poise.simulate(walk, world=World("rubble:25,3")) for _ in range(2))  # type: ignore[return-value]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bar_through_a_board_comes_out(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.uniform([0.04, 0.02, 0.04], [0.06, 0.03, 0.06])
+    board, turn = (" ".join(map(str, numbers)) for numbers in (sizes, rng.normal(size=4)))
+    both = scene(
+        f'<body pos="0 0 0.3"><freejoint/><geom type="box" size="{board}" density="700"/></body>',
+        f'<body pos="0.01 0.005 0.31" quat="{turn}"><freejoint/>'
+        '<geom type="capsule" size="0.04 0.065" density="700"/></body>',
+    )
+    world = World(both)
+    for _ in range(50):
+        world.step()
+    told = world.report()
+    # at most what a body at rest may overlap, and some that is still coming out
+    assert told["penetration_max_m"] < 5e-3
+    assert told["contact_residual_p95_m_s"] < 1e-3
+
+
 def test_rubble_is_kicked_and_nothing_is_lost(among_rubble: tuple[SimulationResult, SimulationResult]) -> None:
     result = among_rubble[0]
     told = result.report["scene"]

@@ -195,6 +195,7 @@ class Bodies:
             and m.geom_bodyid[g] not in range(1, ends[-1])
             and not m.geom(g).name.startswith("ground/")
         )
+        self._is_convex = ~np.isin(m.geom_type, _GROUND)
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
@@ -321,6 +322,17 @@ class Bodies:
         friction = contact.friction[known, 0].copy()
         frames = contact.frame[known].reshape(-1, 3, 3).copy()
         gaps = contact.dist[known] + self._thick[contact.geom[known]].sum(axis=1)
+        first, second = contact.geom[known].T
+        between = d.geom_xpos[second] - d.geom_xpos[first]
+        # what is thin may be pierced: then the engine's normals change sides, or point to both, so bodies part from
+        # middle to middle
+        is_pierced = (np.einsum("kj,kj->k", frames[:, 0], between) < 0.0) & self._is_convex[first]
+        for k in np.flatnonzero(is_pierced & self._is_convex[second]):
+            normal = between[k] / np.linalg.norm(between[k])
+            tangent = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
+            tangent /= np.linalg.norm(tangent)
+            frame = np.array([normal, tangent, np.cross(normal, tangent)])
+            rows[k], frames[k] = frame @ frames[k].T @ rows[k], frame
         return Touches(contact.pos[known].copy(), frames, gaps, friction, bodies, trees, rows)
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
