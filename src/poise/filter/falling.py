@@ -40,6 +40,8 @@ SETTLING = 0.5
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
 """A point that rises faster than this from the ground is not pushed by it [m/s]."""
+SLIDING = 0.3
+"""Friction only slows down a point that slides faster than this [m/s]."""
 SLOWED = 0.1
 """Part of their speed that joints lose in a step at most, for energy that no force gave."""
 SLOW = 0.05
@@ -158,16 +160,32 @@ def resting_accelerations(velocities: Array, axes: Array, touches: Flags) -> tup
     return (-along / STOP).ravel(), shares
 
 
-def presses(velocities: Array, normals: Array, gaps: Array) -> Flags:
+def presses(velocities: Array, normals: Array, gaps: Array, fastest: float) -> Flags:
     """Points that the ground may push: on it, and not leaving it, shape (K,). Else it would throw what leaves it.
 
     Args:
         velocities: Against the ground [m/s], shape (K, 3).
         normals: Of the ground, shape (K, 3).
         gaps: To the ground [m], shape (K,).
+        fastest: One that is in the ground comes out of it by this part of its depth in a second [1/s].
     """
     leaving = np.einsum("kc,kc->k", velocities, normals)
-    return (leaving < LEAVING) | (gaps < 0.0)
+    return leaving < np.maximum(LEAVING, -fastest * gaps)
+
+
+def slides(velocities: Array, normals: Array) -> Array:
+    """Unit direction in which each point slides, zero where it stands, shape (K, 3).
+
+    Friction then acts against this way, so that it never drives a point on.
+    Source: [Jain2009]_ eq. (12).
+
+    Args:
+        velocities: Against the ground [m/s], shape (K, 3).
+        normals: Of the ground, shape (K, 3).
+    """
+    along = velocities - np.einsum("kc,kc->k", velocities, normals)[:, None] * normals
+    speed = np.linalg.norm(along, axis=1, keepdims=True)
+    return np.where(speed > SLIDING, along / np.maximum(speed, 1e-12), 0.0)
 
 
 def kept(state: State, a: Array, q: Array, v: Array, dt: float) -> Array:

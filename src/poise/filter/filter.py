@@ -365,9 +365,8 @@ class SimulatedCharacter:
         self.routine.write_steps(sensed.footholds)
         aim(self.stages)
         if fall is not None:
-            made, self.fall = falling_targets(
-                self.usual, setup, f, self.state, fall, self.standing_height, self.time
-            )  # fmt: skip
+            self.limits.stop(f)
+            made, self.fall = falling_targets(self.usual, setup, f, self.state, fall, self.standing_height, self.time)
             return made
         out = strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
         places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
@@ -400,10 +399,10 @@ class SimulatedCharacter:
     ) -> StepResult | None:  # fmt: skip
         """Solve this step and keep what the next one starts from; None where nothing helps."""
         step, stages, points = sensed.step, self.stages, sensed.step.contacts.points
+        warm = stages.acted[points].ravel() if step.contacts.is_plain else np.zeros(len(step.owner), dtype=np.bool_)
         result, conflict, fallback = attempt(
-            step, objectives, constraints, stages.acted[points].ravel(), reference.a + stages.off, self.mass,
-            readable=self.options.readable,
-        )  # fmt: skip
+            step, objectives, constraints, warm, reference.a + stages.off, self.mass, readable=self.options.readable
+        )
         if conflict:
             self.counts.failures += 1
             self.counts.conflict(conflict)
@@ -412,7 +411,8 @@ class SimulatedCharacter:
         if result is None:
             return None
         stages.acted.fill(False)
-        stages.acted[points] = result.coefficients.reshape(-1, 4) > 0.0
+        if step.contacts.is_plain:
+            stages.acted[points] = result.coefficients.reshape(-1, 4) > 0.0
         stages.off[:] = result.a - reference.a
         self.counts.count(result.certificate)
         self.counts.in_a_row = 0

@@ -42,6 +42,7 @@ from poise.core.typing import Array
 from poise.filter.frame import limit_angles, limit_rows
 from poise.filter.preset import Bounds, PdGains
 from poise.filter.reference import ReferenceFrame
+from poise.native import Block
 from poise.step import AtLeast, Constraint, Equal, Objective, RelativeWeight, Step, StepResult, solve_step
 from poise.step.quantities import (
     BodyAngularAcceleration,
@@ -89,7 +90,7 @@ class Targets(NamedTuple):
         points, point_weight: Acceleration of the contact points along their axes [m/s²], shapes (3 P,); weights 0 … 2
             times one, [Levine2012]_ 2.5.
         axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
-        coefficients: Contact coefficients of every point [N], shape (P, 4).
+        coefficients: Contact coefficients of every point [N], shape (P, 4), or None for zero.
         goal, goal_weight: Horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
         bounds: Joint limits, ground.
         places: Goals of single places.
@@ -106,7 +107,7 @@ class Targets(NamedTuple):
     points: Array
     point_weight: Array
     axes: Array
-    coefficients: Array
+    coefficients: Array | None
     goal: Array | None
     goal_weight: float
     bounds: Sequence[AtLeast]
@@ -176,7 +177,9 @@ def quasi_physical(
         Objective(PointAcceleration(every, t.axes), t.points, t.point_weight, "end effectors"),
     ]
     share = coefficient_share if physicality.is_off else RelativeWeight(coefficient_share, t.effort)
-    objectives.append(Objective(_COEFFICIENTS, t.coefficients, share, "contact coefficients"))
+    coefficients = _COEFFICIENTS if t.coefficients is not None else ContactCoefficients()
+    asked = 0.0 if t.coefficients is None else t.coefficients
+    objectives.append(Objective(coefficients, asked, share, "contact coefficients"))
     if t.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
         if physicality.is_strict:
@@ -236,6 +239,21 @@ class Moving(Protocol):
     def a(self) -> Array: ...
 
 
+class AtRest(NamedTuple):
+    """A pose (nq,) that stays: `zeros` has shape (nv,)."""
+
+    q: Array
+    zeros: Array
+
+    @property
+    def v(self) -> Array:
+        return self.zeros
+
+    @property
+    def a(self) -> Array:
+        return self.zeros
+
+
 class JointLimits:
     """The limits of a character as arrays, and when they act.
 
@@ -291,6 +309,15 @@ class JointLimits:
             q, v, reference.q, reference.v, reference.a, dt, self.near, self.share, *self.arrays.values(), angles, rows,
             lower,
         )  # fmt: skip
+
+    def stop(self, f: Block) -> None:
+        """Fill the rows of a block "Frame" so that a joint that is past its limit stops there and is not brought back.
+
+        The clip, by which limits are widened else, goes on while a figure falls, and would pull at its joints.
+        """
+        p, at_rest = f.pose, AtRest(f.pose.q, np.zeros(self.nv))
+        near = self.fill(p.q, p.v, at_rest, f.dt, f.limit_rows, f.limit_lower)
+        f.limit_lower[near:], f.values.limit_count = -np.inf, near
 
 
 FALLBACK_WEIGHT = 1e3

@@ -14,7 +14,7 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.filter import giving
-from poise.filter.falling import presses
+from poise.filter.falling import presses, slides
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
 from poise.filter.frame import LARGEST_WAY
@@ -240,7 +240,7 @@ def write_hits(limbs: Block, pushes: Sequence[Force], character: Character, stat
 
 
 def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_falling: bool) -> Contacts:
-    """What touches, from a block "Frame" that was sensed; of a figure that falls, what presses.
+    """What touches, from a block "Frame" that was sensed; of a figure that falls, what presses, and how it slides.
 
     On level ground these are the last ones where the same points touch.
     """
@@ -250,8 +250,11 @@ def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_f
         return last
     points, normals = f.touching[:near].copy(), f.normals[:near].copy()
     if is_falling:
-        held = presses(state.point_velocities[points] - f.ground_velocities[points], normals, f.gaps[points])
-        points, normals = points[held], normals[held]
+        moving = state.point_velocities[points] - f.ground_velocities[points]
+        held = presses(moving, normals, f.gaps[points], f.return_share / f.dt)
+        points, normals, ways = points[held], normals[held], slides(moving[held], normals[held])
+        if ways.any():
+            return Contacts(points, normals, friction, slips=ways)
     return Contacts.found(state.model, points, normals, friction)
 
 

@@ -134,7 +134,7 @@ def falling_targets(
     joint_weight[6:] *= falling.tone(state.v, fall)
     made = usual._replace(
         root=np.zeros(3), points=points, point_weight=GRIP * setup.preset.weights.end_effector * setup.mass * shares,
-        goal=None, places=places, joints=joints, joint_weight=joint_weight,
+        goal=None, places=places, joints=joints, joint_weight=joint_weight, coefficients=None,
     )  # fmt: skip
     return made, fall
 
