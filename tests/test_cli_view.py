@@ -168,7 +168,7 @@ def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
 
 @needs_page
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
-@pytest.mark.parametrize("is_saved", [True, False])
+@pytest.mark.parametrize("is_saved", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_path: Path, is_saved: bool) -> None:
     pytest.importorskip("websockets")
     out = tmp_path / "out.bvh"

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,10 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
     return wrapped
 
 
-def _walk(count: int = 130) -> Motion:
-    motion = poise.load(sample_path("walk"))
-    return motion.frames(np.arange(min(count, motion.frame_count)))
+@cache
+def _walk(count: int = 130) -> tuple[Motion, poise.Character]:
+    motion = poise.load(sample_path("walk")).frames(np.arange(count))
+    return motion, fit(motion)
 
 
 RUNS: dict[str, dict[str, Any]] = {
@@ -125,13 +127,14 @@ def _run(run: str) -> poise.SimulationResult:
     options = dict(RUNS[run])
     if "terrain" in options:
         options["terrain"] = poise.Terrain.parse(options["terrain"])
-    body = options.pop("body", fit(_walk()).bodies[3].name)
+    motion, character = _walk()
+    body = options.pop("body", character.bodies[3].name)
     harder, upward = options.pop("harder", 1.0), options.pop("upward", 0.0)
     pushes = [
         poise.Push(body, (150.0 * harder, 60.0 * harder, upward), 0.3),
         poise.Push(body, (0.0, -200.0, 40.0), 0.9),
     ]
-    return poise.simulate(_walk(), pushes=pushes, **options)
+    return poise.simulate(motion, character, pushes=pushes, **options)
 
 
 def _stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,8 +207,7 @@ def test_a_step_that_stops_half_way_goes_on_from_there(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("is_known", [False, True])
 def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> None:
-    motion = _walk(80)
-    character = fit(motion)
+    motion, character = _walk(80)
     model, seen, found = model_of(character), {}, []
     builder = ReferenceBuilder(model, dt=motion.dt, friction=0.8)
     builder.estimate(character.floor, character.leg_length, 0.2)
@@ -225,8 +227,7 @@ def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> No
 
 
 def test_the_goal_of_a_figure_that_flies_equals_its_twin() -> None:
-    motion = _walk(40)
-    character = fit(motion)
+    motion, character = _walk(40)
     live = poise.QuasiPhysicalFilter(character, dt=motion.dt)
     live.push(poise.Push("chest", (150.0, 60.0, 80.0), 0.1))
     for pose in poise.motion_to_q(character, motion)[:12]:

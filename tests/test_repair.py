@@ -247,7 +247,7 @@ def test_a_root_without_a_budget_stays(walk: tuple[Motion, Character]) -> None:
 
 
 def test_a_wrong_time_base_is_refused_until_it_is_trusted_and_a_smaller_budget_leaves_more() -> None:
-    hop = poise.load(poise.sample_path("hover_hop")).cut(1.8, 3.4)
+    hop = poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2)
     with pytest.raises(InvalidValue, match="frame rate or its size is wrong"):
         repair(hop)
     left = [

@@ -110,6 +110,7 @@ def test_the_lamp_falls_with_gravity_and_keeps_its_spin() -> None:
     assert checks["flight_spin_drift"] < 1e-8
 
 
+@pytest.mark.long
 def test_another_guess_gives_the_same_jump() -> None:
     cost = lamp().solution.cost
     assert lamp(guess="line").solution.cost == pytest.approx(cost, rel=0.01)

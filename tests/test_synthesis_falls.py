@@ -33,7 +33,7 @@ def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: 
 
 
 @pytest.mark.parametrize(
-    "way", [0.0, pytest.param(1.6, marks=pytest.mark.long), 2.6, pytest.param(4.4, marks=pytest.mark.long)]
+    "way", [0.0, *(pytest.param(way, marks=pytest.mark.long) for way in (1.6, 2.6, 4.4))]
 )
 def test_a_fall_dies_out(way: float) -> None:
     force = (500.0 * float(np.cos(way)), 500.0 * float(np.sin(way)), 0.0)

@@ -136,7 +136,7 @@ def test_what_changes_nothing_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "Follow" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("lean", [3.0, 1.0])
+@pytest.mark.parametrize("lean", [3.0, pytest.param(1.0, marks=pytest.mark.long)])
 def test_the_first_controller_of_the_docs_stands(lean: float) -> None:
     text = next(t for t in re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S) if "lean" in t)
     behavior = controller_of(text)

@@ -29,7 +29,7 @@ def is_sound(result: SynthesisResult) -> None:
     assert report["solver"]["failures"] == 0
 
 
-@pytest.mark.parametrize("left", [1.0, 0.0])
+@pytest.mark.parametrize("left", [pytest.param(1.0, marks=pytest.mark.long), 0.0])
 def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
     stance = "left" if left else "right"
     loads: list[tuple[str, float, float]] = []
@@ -54,7 +54,7 @@ def test_the_foot_lifts_only_after_the_weight_has_moved(left: float) -> None:
     assert loads[lifting[-1]][1] == 0.0
 
 
-@pytest.mark.parametrize("height", [0.12, 0.25])
+@pytest.mark.parametrize("height", [pytest.param(0.12, marks=pytest.mark.long), 0.25])
 def test_the_foot_does_not_scrape_and_goes_as_high_as_asked(height: float) -> None:
     result = synthesize("one-foot", seconds=3.0, options={"height": height})
     toe = [k for k, p in enumerate(result.character.contact_points) if p.name.startswith("RightFoot")]

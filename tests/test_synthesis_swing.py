@@ -87,6 +87,7 @@ def test_a_swing_grows_from_rest() -> None:
     assert swings[-1] > swings[1] > 5.0
 
 
+@pytest.mark.long
 def test_a_coordinated_swing_grows_further() -> None:
     result = swing(6.0, coordinated=1.0, start=45.0)
     require_sound(result)

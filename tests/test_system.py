@@ -138,7 +138,7 @@ def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
     assert run(["check", str(odd), "--html", str(tmp_path / "c.html"), "--junit", str(tmp_path / "c.xml")]) in (0, 1)
 
 
-@pytest.mark.parametrize("suffix", ["bvh", "npz", "glb", "gltf"])
+@pytest.mark.parametrize("suffix", ["bvh", "glb", *(pytest.param(s, marks=pytest.mark.long) for s in ("npz", "gltf"))])
 def test_a_full_disk_leaves_no_motion(tmp_path: Path, clip: Path, suffix: str) -> None:
     words = ["convert", clip, tmp_path / f"a.{suffix}"]
     one_sentence(command(words, limits=lambda: largest_file(2000)))

@@ -236,7 +236,7 @@ def trembling(motion: Motion, size: float, seed: int) -> Motion:
     return replace(motion, translations=moved)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_trembling_actor_does_not_throw_the_child(walk: Motion, walker: poise.Character, seed: int) -> None:
     shaken = trembling(walk.cut(0.0, 3.0), 0.005, seed)
     report = track(shaken, figure("child"), actor_character=walker, root="strict").report
