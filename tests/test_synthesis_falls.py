@@ -32,9 +32,7 @@ def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: 
     assert report["solver"]["fallbacks"].get("bounds made soft", 0) <= 1, "narrow torque bands have a solution"
 
 
-@pytest.mark.parametrize(
-    "way", [0.0, *(pytest.param(way, marks=pytest.mark.long) for way in (1.6, 2.6, 4.4))]
-)
+@pytest.mark.parametrize("way", [0.0, *(pytest.param(way, marks=pytest.mark.long) for way in (1.6, 2.6, 4.4))])
 def test_a_fall_dies_out(way: float) -> None:
     force = (500.0 * float(np.cos(way)), 500.0 * float(np.sin(way)), 0.0)
     result = synthesize("balance", pushes=[Push("chest", force, 0.2, 0.1)], seconds=4.0)

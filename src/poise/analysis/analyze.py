@@ -72,6 +72,10 @@ class FlightFit:
         linear_scale, angular_scale: What they were divided by [kg m/s], [kg m²/s].
         angular_is_tiny: True where the mean is not a divisor and the natural scale m √(g h) h stands in.
         linear_is_tiny: The same of the horizontal momentum, with m √(g h); h is the leg length.
+
+    Example:
+        >>> flight = poise.analyze(poise.load(poise.sample_path("hover_hop"))).flights[0]
+        >>> assert flight.gravity_g < 0.8
     """
 
     first: int
@@ -116,6 +120,12 @@ def fit_flight(
         linear, angular: Momenta of all frames [kg m/s], [kg m²/s], shape (F, 3).
         mass: [kg].
         leg_length: Natural length of the character [m].
+
+    Example:
+        >>> clip = poise.analyze(motion, character)
+        >>> given = {"times": clip.times, "com": clip.com, "mass": clip.mass, "leg_length": character.leg_length}
+        >>> p, L = clip.momentum.linear, clip.momentum.angular
+        >>> flight = poise.analysis.fit_flight(3, 9, **given, linear=p, angular=L)
     """
     span = slice(first, last + 1)
     t, path = times[span] - times[first], com[span]

@@ -43,6 +43,10 @@ class Touching:
         flags: True while the point touches, shape (F, P): low and slow, as `phases.contact_flags` has it.
         carries: Points that may bear load, shape (F, P): those that touch and, where none does and the body is in no
             flight, those that come nearest to touching (a toe that rolls off, a sole on a floor the capture tilted).
+
+    Example:
+        >>> touch = poise.analyze(motion, character).touch
+        >>> landings = [(point, first) for point, first, _ in touch.times(motion.times)]
     """
 
     names: tuple[str, ...]
@@ -181,6 +185,10 @@ class Forces:
         joint_torques: Moment that the parent exerts on each body about its joint [N m], shape (F, B, 3); that of the
             root body is `residual_moment`.
         joint_forces: Force that the parent exerts on each body [N], shape (F, B, 3).
+
+    Example:
+        >>> forces = poise.analyze(motion, character).forces
+        >>> pressed = forces.contact.sum(axis=1)[:, 2]
     """
 
     demanded: Array
@@ -215,6 +223,10 @@ def inverse_dynamics(
         character: Masses and inertias.
         friction: Coulomb coefficient.
         gravity: Downward [m/s^2].
+
+    Example:
+        >>> clip = poise.analyze(motion, character)
+        >>> forces = poise.analysis.inverse_dynamics(clip.bodies, clip.momentum, clip.touch, character)
     """
     lift = np.array([0.0, 0.0, gravity])
     demanded = whole.linear_rate + character.mass * lift

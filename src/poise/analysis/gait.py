@@ -49,6 +49,10 @@ class Exchange:
             pendulum, 0 where both rise and fall together.
         congruity: Share of the time in which kinetic and potential energy both rise or both fall [1].
         correlation: Of kinetic and potential energy: −1 out of phase (pendulum), +1 in phase (pogo stick) [1].
+
+    Example:
+        >>> exchange = poise.analysis.gait(poise.analyze(poise.load(poise.sample_path("walk")))).exchange
+        >>> assert 0.2 < exchange.recovery < 0.4
     """
 
     forward_work: float
@@ -76,6 +80,10 @@ class Gait:
         exchange: Of kinetic and potential energy.
         internal_work: Σ of rises of each limb's kinetic energy beside the center of mass [J].
         transport: (external + internal work) / (m g distance), the mechanical cost of transport [1].
+
+    Example:
+        >>> gait = poise.analysis.gait(poise.analyze(poise.load(poise.sample_path("walk"))))
+        >>> steps_per_second = 2.0 / gait.stride_seconds
     """
 
     kind: str

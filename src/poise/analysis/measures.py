@@ -52,6 +52,10 @@ class Measures:
             is too short.
         joint_speed: Angular speed of each body against its parent [rad/s], shape (F, B); the root's against the world.
         limit_excess: How far each joint is beyond the character's limits [rad], shape (F, B).
+
+    Example:
+        >>> table = poise.analysis.measures(poise.analyze(motion, character))
+        >>> deepest = table.penetration.max()
     """
 
     skates: Flags
@@ -75,6 +79,10 @@ class Standing:
         slide_mm_per_frame: Mean horizontal displacement per frame of foot points while they touch.
         penetration_max_m: Depth of the deepest contact point [m].
         float_max_m: Gap below the support that floats highest [m].
+
+    Example:
+        >>> feet = poise.analysis.standing(poise.analyze(motion, character))
+        >>> assert feet.float_max_m < 0.05
     """
 
     skating_ratio: float
@@ -244,6 +252,10 @@ class PoseDifference:
         aligned_mm: Mean joint distance after the roots are laid onto each other, place and turn.
         angle_deg: Mean angle between the joints' rotations in their parents' frames.
         frames_mm: Mean joint distance in the world of each frame, shape (F,).
+
+    Example:
+        >>> same = poise.analysis.pose_difference(motion, motion)
+        >>> assert same.global_mm == 0.0
     """
 
     global_mm: float
@@ -338,6 +350,10 @@ class ImpliedScale:
         spread: Standard deviation of log(size).
         retime: Play the clip's times by this factor to cure it [1]: above 1 is slower.
         reason: In words.
+
+    Example:
+        >>> scale = poise.analysis.implied_scale(poise.analyze(motion, character))
+        >>> assert 0.8 < scale.retime < 1.25
     """
 
     size: float

@@ -31,6 +31,10 @@ class Momentum:
         body_angular: I_i ω_i of each body about its own center [kg m²/s], shape (F, B, 3).
         body_angular_rate: Its rate I_i α_i + ω_i × I_i ω_i [N m], shape (F, B, 3).
         body_kinetic: Kinetic energy of each body [J], shape (F, B).
+
+    Example:
+        >>> whole = poise.analyze(motion, character).momentum
+        >>> energy = whole.translational + whole.rotational + whole.potential
     """
 
     com: Array
@@ -101,7 +105,12 @@ def world_inertias(turns: Array, inertias: Array) -> Array:
 
 
 def composite_inertia(bodies: BodyMotion, character: Character) -> Array:
-    """Inertia of the whole as if frozen, about its center of mass [kg m²], world axes, shape (F, 3, 3)."""
+    """Inertia of the whole as if frozen, about its center of mass [kg m²], world axes, shape (F, 3, 3).
+
+    Example:
+        >>> clip = poise.analyze(motion, character)
+        >>> inertia = poise.analysis.composite_inertia(clip.bodies, character)
+    """
     masses = np.array([b.mass for b in character.bodies])
     inertias = np.stack([b.inertia for b in character.bodies])
     com = np.einsum("b,fbi->fi", masses / masses.sum(), bodies.com)
@@ -132,6 +141,10 @@ class BodyMotion:
         com: Center of mass of each body [m], shape (F, B, 3).
         velocities, accelerations: Of those centers [m/s], [m/s^2], shape (F, B, 3).
         angular_velocities, angular_accelerations: [rad/s], [rad/s^2], shape (F, B, 3).
+
+    Example:
+        >>> bodies = poise.analyze(motion, character).bodies
+        >>> fastest = np.linalg.norm(bodies.velocities, axis=2).max()
     """
 
     times: Array

@@ -34,6 +34,10 @@ class LowPass:
     Attributes:
         hz: Where the response is down by 3 dB [Hz]; inf if nothing was filtered.
         name: For reports.
+
+    Example:
+        >>> lowpass = poise.analysis.LowPass(8.0)
+        >>> smoothed = poise.analysis.smooth(lowpass, motion.times, motion.translations[:, 0])
     """
 
     hz: float

@@ -44,6 +44,10 @@ class Support:
         error: distance / radius: the normalized distance of the paper's figure 7, shape (F,).
         hull: Indices of the carrying points on their convex hull, counterclockwise from above, padded with −1, (F, P).
         hull_counts: How many there are, shape (F,).
+
+    Example:
+        >>> support = poise.analyze(motion, character).support
+        >>> outside = support.is_loaded & (support.distance > 0.0)
     """
 
     cop: Array
@@ -89,6 +93,10 @@ def support(
         is_flat: True for level ground: the ordinary polygon serves.
         friction: Coulomb coefficient.
         gravity: Downward [m/s^2].
+
+    Example:
+        >>> clip = poise.analyze(motion, character)
+        >>> found = poise.analysis.support(clip.momentum.com, clip.forces, clip.touch, character)
     """
     weight = character.mass * gravity
     size = character.leg_scale
@@ -267,6 +275,10 @@ class SupportPhase:
         cop_error: Largest normalized distance of the zero-moment point from the polygon; nan where undefined.
         inside_ratio: Share of its loaded frames in which that point lies inside; nan without any.
         within_radius_ratio: Share in which it lies inside or within one mean radius.
+
+    Example:
+        >>> phases = poise.analyze(motion, character).phases
+        >>> single = sum(phase.end_s - phase.start_s for phase in phases if phase.kind == "single")
     """
 
     kind: str

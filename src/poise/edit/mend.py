@@ -59,6 +59,11 @@ class Job:
     budget: Budget | None
     floor: float | None
 
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What bounds the work of every tool."""
+        return {"scope": self.scope, "budget": self.budget}
+
 
 @dataclass(frozen=True)
 class Mender:
@@ -83,17 +88,15 @@ def _retimed(job: Job) -> Edited:
 
 
 def _cleaned(job: Job) -> Edited:
-    return clean(job.motion, job.character, scope=job.scope, budget=job.budget)
+    return clean(job.motion, job.character, **job.limits)
 
 
 def _grounded(job: Job) -> Edited:
-    return ground(job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False)
+    return ground(job.motion, job.character, floor=job.floor, **job.limits, verify=False)
 
 
 def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]:
     """The flights that findings name, as first and last frame: every finding of a flight lies in it."""
-    from poise.analysis.analyze import analyze
-
     flights = [(f.first, f.last) for f in analyze(motion).flights]
     return [(a, b) for a, b in flights if any(first <= b and last >= a for f in findings for first, last in f.frames)]
 
@@ -101,30 +104,17 @@ def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]
 def _thrown(job: Job) -> Edited:
     """Flights on ballistic paths: with the frames they need where their gravity is wrong, else with their own."""
     keep = "ends" if all(f.name == "gravity" for f in job.findings) else "timing"
-    return ballistic(
-        job.motion,
-        job.character,
-        flights=_spans(job.findings, job.motion),
-        keep=keep,
-        scope=job.scope,
-        budget=job.budget,
-        verify=False,
-    )
+    flights = _spans(job.findings, job.motion)
+    return ballistic(job.motion, job.character, flights=flights, keep=keep, **job.limits, verify=False)
 
 
 def _spun(job: Job) -> Edited:
-    return spin(
-        job.motion,
-        job.character,
-        flights=_spans(job.findings, job.motion),
-        scope=job.scope,
-        budget=job.budget,
-        verify=False,
-    )
+    flights = _spans(job.findings, job.motion)
+    return spin(job.motion, job.character, flights=flights, **job.limits, verify=False)
 
 
 def _repaired(job: Job) -> Edited:
-    return repair(job.motion, job.character, floor=job.floor, scope=job.scope, budget=job.budget, verify=False)
+    return repair(job.motion, job.character, floor=job.floor, **job.limits, verify=False)
 
 
 MENDERS: tuple[Mender, ...] = (
@@ -168,6 +158,10 @@ def mend(
     Returns:
         The motion and its report: `steps` says tool by tool what it was for and what came of it, `before` and `after`
         hold the findings.
+
+    Example:
+        >>> edited = poise.edit.mend(poise.load("walk.bvh"), budget=poise.edit.Budget.parse("joint 3deg"))
+        >>> tools = [step["tool"] for step in edited.report["steps"]]
     """
     scope = scope or Scope()
     before = _failing(motion, character, floor)
@@ -405,6 +399,10 @@ def clean(
 
     Raises:
         BudgetExceeded: if more would change than the budget allows.
+
+    Example:
+        >>> edited = poise.edit.clean(motion, character)
+        >>> assert edited.motion.frame_count == motion.frame_count
     """
     scope = scope or Scope()
     clip = analyze(motion, character)
@@ -451,10 +449,8 @@ def _bridged(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motio
         joints = [g.joint] if g.kind == "spike" else list(range(motion.skeleton.joint_count))
         share = ((motion.times[inside] - motion.times[a]) / (motion.times[b] - motion.times[a]))[:, None]
         for j in joints:
-            ends = np.broadcast_to(turned[[a, b], j], (2, 4))
-            way = rotations.part_way(
-                np.tile(ends[0], (len(inside), 1)), np.tile(ends[1], (len(inside), 1)), share[:, 0]
-            )
+            start, end = np.repeat(turned[[a, b], j][:, None], len(inside), axis=1)
+            way = rotations.part_way(start, end, share[:, 0])
             turned[inside, j] = rotations.part_way(turned[inside, j], way, np.full(len(inside), amount))
             even = placed[a, j] + share * (placed[b, j] - placed[a, j])
             placed[inside, j] += amount * (even - placed[inside, j])

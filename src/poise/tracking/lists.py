@@ -71,6 +71,10 @@ class Settings:
         friction: Coulomb coefficient.
         strength: Largest torques, over those of a strong person of that mass and size [1].
         responsiveness: Stiffness of pelvis and hands, relative to the default [1]. Above 1 they follow closer.
+
+    Example:
+        >>> settings = poise.tracking.Settings(responsiveness=1.5)
+        >>> tracker = poise.tracking.PerformanceTracker(character, character, settings=settings)
     """
 
     com: float = 50.0
@@ -172,9 +176,7 @@ def ground_under(state: State, count: int, terrain: Terrain | None, floor: float
         time: When [s]; ground may move.
     """
     if terrain is None:
-        normal = np.zeros((count, 3))
-        normal[:, 2] = 1.0
-        return Ground(state.points[:count, 2] - floor, normal)
+        return Ground(state.points[:count, 2] - floor, np.tile([0.0, 0.0, 1.0], (count, 1)))
     state.touch(np.ascontiguousarray(terrain.sample(state.centers[:, :2], time).normal))
     found = terrain.sample(state.points[:count, :2], time)
     gap = (state.points[:count, 2] - found.height) * found.normal[:, 2]
@@ -210,8 +212,7 @@ class Lists:
         first_end: int,
     ) -> None:
         self.character, self.model, self.settings, self.standing = character, model, settings, standing
-        self.pose = standing
-        self.inertia = inertia
+        self.pose, self.inertia = standing, inertia
         driven = [role for role in roles if role.actor]
         self.ends = np.array([end_body(character, role.limb) + 1 for role in driven], dtype=np.int64)
         self._end_points = np.arange(first_end, first_end + len(driven))
@@ -287,8 +288,6 @@ class Lists:
                 arms = ends - state.data.xpos[body + 1, :2]
                 out[dofs_of(character, body)] = weight * np.sqrt((arms**2).sum(axis=1)).max()
         return out[6:]
-
-    # --- following
 
     def _allocate(self, points: int) -> None:
         """Room for what changes from step to step; the terms of both lists refer to it, and are made once."""
