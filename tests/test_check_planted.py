@@ -10,6 +10,7 @@ from poise.check.capture import _impulses, _second
 from poise.check.clip import findings_of
 from poise.check.finding import doubts
 from poise.check.ground import _rests
+from poise.core import rotations
 from tests.clips import needs_motions
 from tests.edit_clips import hop
 from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught, turned
@@ -108,3 +109,16 @@ def test_a_joint_that_flips_fails_a_drawn_clip_unless_the_whole_pose_changes(oth
         flipped = turned(flipped, every.skeleton.names.index(name), turn)
     found = [f for f in findings(flipped) if f.name == "glitch" and f.where == "RightArm"]
     assert [f.fails for f in found] == [others == 0]
+
+
+@pytest.mark.parametrize(("axis", "fails"), [((0.0, 1.0, 0.0), True), ((1.0, 0.0, 0.0), False)])
+def test_a_limb_may_swing_where_a_drawn_clip_was_cut_but_not_twist(axis: tuple[float, ...], fails: bool) -> None:
+    walk = clean("sample")
+    drawn = walk.frames(np.arange(0, walk.frame_count, 2))
+    shin = drawn.skeleton.names.index("LeftLeg")
+    bone = drawn.skeleton.offsets[drawn.skeleton.names.index("LeftFoot")]
+    assert abs(bone[1]) > 0.9 * np.linalg.norm(bone)  # so the first axis is along it
+    own = rotations.rotate(drawn.rotations[-1, shin], 2.0 * np.array(axis))  # in the parent's frame
+    last = np.arange(drawn.frame_count)[:, None] == drawn.frame_count - 1
+    found = findings(turned(drawn, shin, np.where(last, own, 0.0)))
+    assert [f.fails for f in found if f.name == "glitch"] == [fails]

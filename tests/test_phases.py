@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import poise
 from poise import phases
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -284,6 +285,27 @@ def test_a_rest_pose_in_front_is_counted(count: int, ramp: int) -> None:
     first = phases.find_glitches(motion)[0]
     assert (first.kind, first.frame, first.last) == ("t-pose", 0, count + ramp - 1)
     assert phases.leading_rest_frames(t_posed(0, walk(fps=120.0))) == 0
+
+
+def test_a_hand_that_closes_leaves_no_rest_pose_in_front() -> None:
+    """The rest pose of a model may be the first pose of its clip, and go on into it."""
+    body = poise.load(poise.sample_path("walk"))
+    hand, fingers = body.skeleton.names.index("LeftHand"), 12
+    skeleton = replace(
+        body.skeleton,
+        names=(*body.skeleton.names, *(f"finger{k}" for k in range(fingers))),
+        parents=np.append(body.skeleton.parents, np.full(fingers, hand)),
+        offsets=np.concatenate([body.skeleton.offsets, np.full((fingers, 3), 0.02)]),
+        rest_rotations=np.concatenate([body.rotations[0], np.tile(rotations.IDENTITY, (fingers, 1))]),
+    )
+    closed = turned((1.0, 0.0, 0.0), np.where(np.arange(body.frame_count) < 5, 0.0, 1.4))
+    motion = Motion(
+        skeleton,
+        body.times,
+        np.concatenate([body.translations, np.full((body.frame_count, fingers, 3), 0.02)], axis=1),
+        np.concatenate([body.rotations, np.tile(closed[:, None], (1, fingers, 1))], axis=1),
+    )
+    assert phases.leading_rest_frames(motion) == 0
 
 
 def test_a_thumb_does_not_stop_the_body() -> None:

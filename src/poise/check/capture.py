@@ -127,10 +127,11 @@ def _is_pose_change(clip: Analysis, glitch: Glitch) -> bool:
     """True if other joints turn faster than bodies do in the frames of a glitch, and are none themselves.
 
     The whole pose then changes from drawing to drawing, as in the strike of a punch. What capture or export spoils is
-    one joint, or one and those that hang on it, in a body that goes on as it did. A turn in the first or last step may
-    be the middle of such a change, which the clip was cut from.
+    one joint, or one and those that hang on it, in a body that goes on as it did. A limb that swings in the first or
+    last step may be in the middle of such a change, which the clip was cut from.
     """
-    if glitch.kind == "flip" and (glitch.frame == 0 or glitch.last == clip.motion.frame_count - 1):
+    is_cut = glitch.frame == 0 or glitch.last == clip.motion.frame_count - 1
+    if glitch.kind == "flip" and is_cut and _swings(clip.motion, glitch):
         return True
     found = {g.joint for g in clip.glitches if g.frame <= glitch.last and g.last >= glitch.frame}
     others = [b.joint for b in clip.character.bodies if b.joint not in found | {glitch.joint}]
@@ -138,6 +139,18 @@ def _is_pose_change(clip: Analysis, glitch: Glitch) -> bool:
     turned = clip.motion.rotations[first : last + 1, others]
     rates = rotations.angle_between(turned[1:], turned[:-1]) / np.diff(clip.times[first : last + 1])[:, None]
     return int((rates.max(axis=0, initial=0.0) > at.DRAWN_TURN).sum()) >= at.DRAWN_JOINTS
+
+
+def _swings(motion: Motion, glitch: Glitch) -> bool:
+    """True if a flip swings the bones below its joint, and does not twist them about their own axes."""
+    below = [p for j, p in enumerate(motion.skeleton.offsets) if motion.skeleton.parents[j] == glitch.joint]
+    before, after = motion.rotations[[glitch.frame, glitch.last], glitch.joint]
+    for bone in below:
+        a, b = rotations.rotate(before, bone), rotations.rotate(after, bone)
+        swing = math.atan2(float(np.linalg.norm(np.cross(a, b))), float(a @ b))
+        if swing >= at.SWINGS * glitch.size:
+            return True
+    return False
 
 
 def _is_burst(clip: Analysis, glitch: Glitch) -> bool:

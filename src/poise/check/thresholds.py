@@ -135,6 +135,8 @@ KEYED_FPS, KEYED_FLIP = 48.0, 50.0
 DRAWN_TURN, DRAWN_JOINTS = 16.0, 3
 """Below `KEYED_FPS`, so many joints that turn this fast [rad/s] in the frames of a glitch change the whole pose; fast
 runs of drawn figures reach 15."""
+SWINGS = 0.8
+"""A flip that turns bones by less than this part of it twists them, too [1]."""
 SMALL_FPS = 28.0
 """Below this rate [1/s] small pops and spikes are what was drawn."""
 BURST = 4.0

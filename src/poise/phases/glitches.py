@@ -42,6 +42,9 @@ FROZEN_USUAL = math.radians(0.1)
 """A clip whose joints turn less than this a frame [rad, rms] stands still anyway."""
 REST_ANGLE, REST_STEP = math.radians(10.0), math.radians(4.0)
 """A rest pose is this near to the skeleton's own [rad, rms], and left by at least this step [rad, rms]."""
+REST_REACH = 0.1
+"""Joints that move less of the body than this say nothing of a rest pose, such as those of fingers: for a leg of 0.82 m
+[m]."""
 REST_STANDS_OUT = 1.5
 """A step out of a leading rest pose is so many times the clip's 98th percentile."""
 GUARD_SECONDS = 0.012
@@ -138,7 +141,7 @@ def leading_rest_frames(motion: Motion) -> int:
     if motion.frame_count < 8 or motion.skeleton.joint_count < 3:
         return 0
     step = _body_steps(motion)
-    away = _angles(motion.rotations, motion.skeleton.rest_rotations[None])[:, 1:]
+    away = _angles(motion.rotations, motion.skeleton.rest_rotations[None])[:, _large(motion.skeleton)]
     near = np.sqrt((away**2).mean(axis=1)) < REST_ANGLE
     count = int(np.argmin(near)) if not near.all() else 0
     limit = max(REST_STEP, REST_STANDS_OUT * float(np.percentile(step, 98.0)))
@@ -163,9 +166,16 @@ def reach(skeleton: Skeleton) -> Array:
 
 
 def _body_steps(motion: Motion) -> Array:
-    """Root mean square turn of all joints but the root from each frame to the next [rad], shape (F - 1,)."""
-    turn = _turns(motion)[:, 1:]
+    """Root mean square turn of the large joints but the root from each frame to the next [rad], shape (F - 1,)."""
+    turn = _turns(motion)[:, _large(motion.skeleton)]
     return np.sqrt((turn**2).mean(axis=1)) if turn.shape[1] else np.zeros(motion.frame_count - 1)
+
+
+def _large(skeleton: Skeleton) -> list[int]:
+    """Joints but the root that move a good part of the body; all where those are fewer than three."""
+    large = np.flatnonzero(reach(skeleton) >= REST_REACH * leg_length(skeleton) / HUMAN_LEG)
+    large = large[large > 0]
+    return (large if len(large) >= 3 else np.arange(1, skeleton.joint_count)).tolist()
 
 
 def _turns(motion: Motion) -> Array:
