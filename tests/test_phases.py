@@ -182,6 +182,33 @@ def test_leg_length_is_thigh_and_shank() -> None:
     assert phases.leg_length(biped()) == pytest.approx(0.82)
 
 
+def test_leg_length_is_known_in_a_rest_pose_that_lies() -> None:
+    """A file that is Z up may lie in its rest pose, and one whose bones follow their own axes has no pose at all."""
+    back = rotations.from_rotation_vector(np.array([0.0, math.pi / 2, 0.0]))
+    lying = replace(biped(), offsets=rotations.rotate(back, biped().offsets))
+    assert phases.leg_length(lying) == pytest.approx(0.82)
+    lengths = np.linalg.norm(biped().offsets, axis=1)
+    along = replace(biped(), offsets=lengths[:, None] * np.array([0.0, 0.0, 1.0]))
+    assert phases.leg_length(along) == pytest.approx(0.82)
+
+
+def test_leg_length_is_that_of_legs_with_many_toes_and_with_a_helper_on_the_shank() -> None:
+    named = {name: k for k, name in enumerate(biped().names)}
+    names, parents, offsets = list(biped().names), biped().parents.tolist(), biped().offsets.tolist()
+    for side in ("Left", "Right"):
+        for toe in range(5):
+            for bone in range(3):
+                parents.append(named[f"{side}Foot"] if bone == 0 else len(names) - 1)
+                names.append(f"{side}Toe{toe}{bone}")
+                offsets.append([0.05, 0.02 * (toe - 2), -0.03])
+        names.append(f"{side}Calf")
+        parents.append(named[f"{side}Leg"])
+        offsets.append([-0.05, 0.0, -0.1])
+    turned = np.tile(rotations.IDENTITY, (len(names), 1))
+    toes = Skeleton(tuple(names), np.array(parents), np.array(offsets), turned, biped().end_sites)
+    assert phases.leg_length(toes) == pytest.approx(0.82)
+
+
 # glitches
 
 
@@ -541,6 +568,20 @@ def test_feet_slide_back_and_a_tail_does_not() -> None:
     swing[:, 1] = 0.3 * np.sin(np.linspace(0.0, 4.0 * np.pi, 40))
     swing[:, 2] = -1.2 + 0.1 * np.cos(np.linspace(0.0, 4.0 * np.pi, 40))  # lowest, as a bee's, below its legs
     assert not phases.is_in_place(_toy(skin=ALL, feet=swing))
+
+
+def test_a_figure_with_thick_shoes_that_sits_on_a_seat_is_not_on_the_floor() -> None:
+    toy = _toy(skin={name: share for name, share in ALL.items() if name != "tail"})
+    names, parents = (*toy.skeleton.names, "tip.l", "tip.r"), np.concatenate([toy.skeleton.parents, [6, 8]])
+    offsets = np.concatenate([toy.skeleton.offsets, [(0.0, 0.1, 0.0), (0.0, 0.1, 0.0)]])  # toes 15 cm above the root
+    offsets[[6, 8], 2] = 0.15 - 0.9
+    moved = np.tile(offsets, (40, 1, 1))
+    moved[:, [6, 8]] = (0.0, -0.8, -0.1)  # legs ahead, on a seat
+    rest = np.tile([1.0, 0.0, 0.0, 0.0], (12, 1))
+    assert toy.skeleton.skin is not None
+    skin = np.append(toy.skeleton.skin, [1.0, 1.0])
+    sits = Motion(Skeleton(names, parents, offsets, rest, skin=skin), toy.times, moved, np.tile(rest, (40, 1, 1)))
+    assert phases.find_floor(sits).value == pytest.approx(0.15, abs=1e-6)
 
 
 def test_a_control_below_the_feet_has_no_leg() -> None:

@@ -30,6 +30,8 @@ ARMATURE = 0.6
 """How much the ground of a rest pose is worth: less than feet that stand [1]."""
 ABOVE = 0.5
 """A body that is higher above that ground in every frame stands on nothing there [leg lengths]."""
+THICK = 0.2
+"""Toes of a rest pose lie at most so high above its armature [leg lengths]: drawn figures have thick shoes."""
 
 
 def find_floor(motion: Motion) -> Evidence:
@@ -74,9 +76,10 @@ def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> E
     near = 0.1 * scale
     level = float(armature[:, 2].min())  # it may bob with the body of a toy that runs
     is_still = float(np.ptp(armature[:, :2], axis=0).max()) < 1e-3 * scale and float(np.ptp(armature[:, 2])) < near
-    if not is_still or abs(level - lowest) > near or float(height.min()) < lowest - near:
-        return None
     is_far = float(height.min()) - lowest > ABOVE * HUMAN_LEG * scale
+    beside = THICK * HUMAN_LEG * scale if is_far else near
+    if not is_still or abs(level - lowest) > beside or float(height.min()) < lowest - near:
+        return None
     reason = "the rest pose stands there, beside the armature of all clips"
     return Evidence(lowest, 1.0 if is_far else ARMATURE, reason)
 

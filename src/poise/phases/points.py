@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,10 @@ a head or an arm alone and does not tell which joints belong to the figure [1]. 
 
 FEWEST_SKINNED = 15
 """A whole figure has so many bones: hips, spine, head, and three in each limb."""
+
+FLAT, TWINS = 0.2, 0.03
+"""A rest pose lower than this share of its longest extent does not stand, nor one far above its pelvis; lengths of
+limbs that differ by this share are those of a left and a right one [1]."""
 
 STRAY = 0.02
 """Less skin than this share of what a joint usually moves was painted by accident [1]."""
@@ -149,6 +154,8 @@ def velocities(positions: Array, times: Array) -> Array:
 def leg_length(skeleton: Skeleton) -> float:
     """Thigh and shank: the two longest bones between the trunk and the lowest tip of the rest pose [m].
 
+    In a rest pose that lies, as where each bone follows its own axis, they are the longest that a left and a right
+    limb share.
     A stand-in for a character's own leg where none is at hand; lengths and speeds of thresholds scale with it.
     """
     positions, orientations = rest_pose(skeleton)
@@ -160,19 +167,45 @@ def leg_length(skeleton: Skeleton) -> float:
         tip = positions[site.joint] + rotations.rotate(orientations[site.joint], site.offset)
         if site.joint not in controls:
             tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
-    lowest, least = min(tips)[0], 0.1 * float(np.ptp(positions[:, 2]))
-    first, *others = (_two_longest(skeleton, children, tip) for tip in sorted(tips) if tip[0] <= lowest + least)
+    extent = np.ptp(positions, axis=0)
+    below = np.linalg.norm(skeleton.offsets, axis=1)  # length of each joint's bone with all that it carries
+    for site in skeleton.end_sites:
+        below[site.joint] += float(np.linalg.norm(site.offset))
+    for j in range(skeleton.joint_count - 1, 0, -1):
+        below[skeleton.parents[j]] += below[j]
+    lowest, least = min(tips)[0], 0.1 * float(extent[2])
+    near = [tip for tip in sorted(tips) if tip[0] <= lowest + least]
+    lies = float(extent[2]) < FLAT * float(extent.max())
+    if lies or lowest - float(positions[pelvis(skeleton), 2]) > 0.4 * float(extent[2]):
+        return max(_longest_pair([_two_longest(skeleton, children, below, tip) for tip in tips]), 1e-6)
+    first, *others = (_two_longest(skeleton, children, below, tip, 2.0 * least) for tip in near)
     found = first if first > least else max([first, *others])  # a control may be lower than the feet
     return max(found, 1e-6)
 
 
-def _two_longest(skeleton: Skeleton, children: list[list[int]], tip: tuple[float, int, float]) -> float:
-    """The two longest bones between a tip and the trunk, together [m]."""
+def _longest_pair(lengths: list[float]) -> float:
+    """The longest of lengths that two limbs share, else the longest of all: tail, neck and trunk have no twin."""
+    ordered = sorted(lengths, reverse=True)
+    pairs = (longer for longer, shorter in pairwise(ordered) if shorter > (1.0 - TWINS) * longer)
+    return next(pairs, ordered[0])
+
+
+def _two_longest(
+    skeleton: Skeleton, children: list[list[int]], below: Array, tip: tuple[float, int, float], least: float = 0.0
+) -> float:
+    """The two longest bones between a tip and the trunk, together [m].
+
+    The trunk begins where a chain of two bones, at least so long, meets others that are as long together: not at a
+    foot with toes, nor at a shank on which something hangs.
+    """
     _, joint, last = tip
-    bones = [last]
-    while joint > 0 and (len(children[joint]) < 2 or len(bones) < 3):
+    bones, came = [last], -1
+    while joint > 0:
+        others = sum(float(below[c]) for c in children[joint] if c != came)
+        if len(bones) >= 2 and sum(bones) >= least and others > 0.9 * sum(bones):
+            break
         bones.append(float(np.linalg.norm(skeleton.offsets[joint])))
-        joint = int(skeleton.parents[joint])
+        came, joint = joint, int(skeleton.parents[joint])
     return sum(sorted(bones)[-2:])
 
 
