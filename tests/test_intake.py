@@ -138,6 +138,14 @@ def test_every_unit_is_a_candidate(unit: str) -> None:
     assert reading.unit == UNITS[unit]
 
 
+@pytest.mark.parametrize("unit", ["inch", "dm", "ft"])
+def test_a_person_with_a_wrong_rate_is_no_dwarf_in_another_unit(unit: str) -> None:
+    hasty = replace(walk(), times=walk().times / 2.0)  # as quick as legs of a quarter of the length
+    reading = read_as(in_file_axes(hasty, "y", UNITS[unit]), custom())
+    assert reading.unit == UNITS[unit]
+    assert reading.evidence["implied_fps"].value == pytest.approx(walk().fps, rel=0.01)
+
+
 @needs_motions
 @pytest.mark.parametrize("name", ["143_01", "143_04", "143_05", "143_31", "143_32", "143_40"])
 def test_data_of_60_hz_that_are_labeled_120_are_accused(name: str) -> None:

@@ -29,6 +29,8 @@ PEOPLE = ((0.72, HUMAN_LEG, 0.10), (0.13, 0.6, 0.25), (0.15, HUMAN_LEG, 0.8))
 """Share, leg [m] and spread of its logarithm of grown people, of small ones, and of everything else with legs."""
 RECORDED = (0.12, 2.2)
 """Legs of figures that are recorded, from a cat to an elephant [m]."""
+OF_PEOPLE = (0.4, 1.3)
+"""Legs of people, from four years on [m]."""
 WALK_FREQUENCY, WALK_STEP, WALK_POWER = 0.52, 0.83, 0.25
 """A walk with steps of WALK_STEP leg lengths has the dimensionless frequency WALK_FREQUENCY; longer steps are quicker,
 with this power. The correctly labeled walks of the test clips keep to it within 25 %, but for a sleepwalker's."""
@@ -88,11 +90,15 @@ def leg_is_a_leg(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testim
 
 
 def bodies_are_of_a_size(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
-    """What walks and is recorded has legs between a cat's and an elephant's."""
+    """What walks and is recorded has legs between a cat's and an elephant's, and a person has those of one.
+
+    A toy of a person has none that any unit makes a person's; then this says nothing.
+    """
     if not figure.anatomy.legs:
         return None
+    least, most = OF_PEOPLE if figure.anatomy.is_person else RECORDED
     sizes = [figure.leg * c.unit for c in candidates]
-    likely = [1.0 if RECORDED[0] < size < RECORDED[1] else 0.02 for size in sizes]
+    likely = [1.0 if least < size < most else 0.02 for size in sizes]
     return Testimony("its size", np.array(likely), lambda c: "")
 
 
