@@ -15,7 +15,8 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
-from poise.physics.mujoco_bodies import Bodies, answer_free
+from poise.physics.mujoco_bodies import Bodies
+from poise.physics.touches import answer_free
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
@@ -402,6 +403,19 @@ def test_a_rope_bridge_carries_a_crate_and_a_rope_hangs(tmp_path: Path) -> None:
     rope = places["scene/rope 5"] - (0.0, 2.0, 2.5)
     assert 0.5 < np.linalg.norm(rope) < 0.95  # it swings below its start, about 1 m long
     assert rope[2] < -0.1
+
+
+def test_a_rope_that_a_walker_runs_into_stays_whole(tmp_path: Path, walk: Motion) -> None:
+    place, way = heading(walk)
+    ends = [np.append(place + way + side * np.array([-way[1], way[0]]), 0.9).tolist() for side in (-1.2, 1.2)]
+    file = tmp_path / "rope.toml"
+    file.write_text(
+        f'schema = "poise.scene/1"\n[[ropes]]\nname = "rope"\nstart = {ends[0]}\nend = {ends[1]}\npieces = 16\n'
+        "mass = 0.15\nradius = 0.015\nslack = 0.02\n"
+    )
+    world, apart = World(file), [0.0]
+    poise.simulate(walk, world=world, watch=lambda _: apart.append(float(np.abs(world.bodies.apart).max())))
+    assert max(apart) < 0.015  # light pieces that are pulled turn too far otherwise, and it stretches by 60 cm
 
 
 @pytest.mark.parametrize(("key", "words"), [("end = [0, 0, 1]", "one place"), ("pieces = 0", "pieces")])

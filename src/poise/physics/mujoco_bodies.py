@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -18,8 +18,8 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.native import compiled
 from poise.physics.mujoco_backend import Model
+from poise.physics.touches import Shape, Touches, answer_free, frame_along, stiffness
 
 SCENE, POINTS, FIRST = 1, 2, 4
 """Collision groups: bodies of the scene, contact points of figures that meet the ground here, and the first figure, of
@@ -29,56 +29,6 @@ MOST_FIGURES = 28
 SKIN = 0.001
 """A contact point that is not a ball is one of so small a radius for the engine [m]."""
 _GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
-
-
-class Touches(NamedTuple):
-    """Contacts between bodies, and between bodies and figures, K of them.
-
-    Attributes:
-        places: In the world [m], shape (K, 3).
-        frames: Rows: normal from the first body to the second, and two tangents, shape (K, 3, 3).
-        gaps: Distance, negative where they overlap [m], shape (K,).
-        friction: Coulomb coefficients, shape (K,).
-        bodies: The two bodies of the world's model, shape (K, 2).
-        trees: Which tree each of them belongs to, −1 for what never moves, shape (K, 2).
-        rows: Relative velocity (along the normal, then two tangents) per unit velocity of each dof of those trees,
-            shape (K, 2, 3, W); trees with fewer dofs than W leave the rest zero.
-    """
-
-    places: Array
-    frames: Array
-    gaps: Array
-    friction: Array
-    bodies: Index
-    trees: Index
-    rows: Array
-
-    def of(self, own: Index, width: Index) -> Touches:
-        """Some of the contacts; the last dofs of the rows, which none of their trees has, are left out.
-
-        Args:
-            own: Which of them, shape (N,).
-            width: Number of dofs of each tree, shape (T,).
-        """
-        most = int(width[self.trees[own]][self.trees[own] >= 0].max(initial=1))
-        return Touches._make([*(array[own] for array in self[:-1]), self.rows[own, ..., :most]])
-
-
-class Shape(NamedTuple):
-    """What a body looks like, in its frame.
-
-    Attributes:
-        body: Index of the body, 0 for what never moves.
-        kind: "sphere", "box", "capsule", "cylinder" or "ellipsoid".
-        size: Half of its sides, or radius and half length [m], shape (3,).
-        place, turn: In the body's frame [m] (3,), unit wxyz (4,).
-    """
-
-    body: int
-    kind: str
-    size: Array
-    place: Array
-    turn: Array
 
 
 class Bodies:
@@ -211,6 +161,9 @@ class Bodies:
         is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
+        self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
+        self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
+        self._stiffness = np.zeros((len(self._free), 6, 6))
         self._entries = np.zeros(len(d.M) + 1)  # of the mass matrix, and the zero of all that it does not hold
         entry = {
             (dof, int(m.M_colind[at])): at
@@ -328,12 +281,22 @@ class Bodies:
         # middle to middle
         is_pierced = (np.einsum("kj,kj->k", frames[:, 0], between) < 0.0) & self._is_convex[first]
         for k in np.flatnonzero(is_pierced & self._is_convex[second]):
-            normal = between[k] / np.linalg.norm(between[k])
-            tangent = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-            tangent /= np.linalg.norm(tangent)
-            frame = np.array([normal, tangent, np.cross(normal, tangent)])
+            frame = frame_along(between[k])
             rows[k], frames[k] = frame @ frames[k].T @ rows[k], frame
         return Touches(contact.pos[known].copy(), frames, gaps, friction, bodies, trees, rows)
+
+    def stiffen(self, forces: Array, dt: float) -> None:
+        """Let joined bodies resist turning in this step as the forces at their joints make them, see `stiffness`.
+
+        Args:
+            forces: Of the step before [N], shape (J, 3).
+            dt: Length of the step [s].
+        """
+        k, s = self._joined, self._joined_side
+        bodies = self._join_bodies[k, s]
+        lever = self._join_places[k, s] - self._m.body_ipos[bodies]
+        turned = np.einsum("kji,kj->ki", self._d.xmat[bodies].reshape(-1, 3, 3), (2 * s - 1)[:, None] * forces[k])
+        self._stiffness[:, 3:, 3:] = dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
         """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.
@@ -348,6 +311,9 @@ class Bodies:
             for dofs, block in zip(self._free_dofs, self._free_block):
                 if forces[dofs].any():
                     v[dofs] += dt * np.linalg.solve(self._entries[block], forces[dofs])
+        for k in np.unique(self._joined_to).tolist():
+            dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
+            v[dofs] = np.linalg.solve(M + self._stiffness[k], M @ v[dofs])
         for tree, block in self._block.items():
             dofs = self._dofs(tree)
             acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + (0.0 if forces is None else forces[dofs])
@@ -363,7 +329,7 @@ class Bodies:
         Those of figures are left zero: who drives them answers for them.
         """
         out = np.zeros_like(touches.rows)
-        blocks = self._entries[self._free_block]
+        blocks = self._entries[self._free_block] + self._stiffness
         new = np.flatnonzero((blocks != self._known_blocks).any(axis=(1, 2)))  # none if all turn about their center
         if len(new):
             self._known_blocks, self._inverse = blocks, self._inverse.copy()
@@ -430,13 +396,6 @@ class Bodies:
             kinetic += 0.5 * float(v @ self._entries[block] @ v)
         bodies = self._loose_bodies
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
-
-
-@compiled("const word trees[k][2], const real inverse[t][6][6], const real rows[k][2][3][w], real answers[k][2][3][w]")
-def answer_free(trees, inverse, rows, answers):
-    """M⁻¹ Jᵀ of trees that are one free body each; the last of the inverses, for what never moves, is zero."""
-    n = min(6, rows.shape[-1])
-    answers[..., :n] = np.einsum("ksri,ksij->ksrj", rows[..., :n], inverse[trees][..., :n, :n])
 
 
 def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:

@@ -12,7 +12,8 @@ from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force
-from poise.physics.mujoco_bodies import Bodies, Touches
+from poise.physics.mujoco_bodies import Bodies
+from poise.physics.touches import Touches
 from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import response, solve_step
@@ -27,6 +28,8 @@ SOFT_ENDS = 0.0003
 """Factor on the weight of end effectors of limbs that bodies touch: the place of a foot is then the pose's."""
 SOFT = 0.2
 """How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
+RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
+"""What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
@@ -98,6 +101,22 @@ def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: 
         if sizes.any():
             offset = bodies.offset(body, sizes @ touches.places[k][own] / sizes.sum())
             out.append(Bump("", 0.0, dt, body - bodies.figure_body[number], offset, forces[own].sum(axis=0)))
+    return out
+
+
+def parting(gaps: Array, apart: Array, *, dt: float, scale: float) -> Array:
+    """Relative velocities that count as zero where bodies touch or are joined [m/s], shape (K, 3).
+
+    Args:
+        gaps: Of the contacts [m], shape (K,).
+        apart: How far joined points, the last of the contacts, are from each other [m], shape (J, 3).
+        dt: Length of the step [s].
+        scale: Of lengths and speeds.
+    """
+    out = np.zeros((len(gaps), 3))
+    deep = np.maximum(-gaps - SLOP * scale, 0.0)
+    out[:, 0] = np.where(gaps > 0.0, -gaps / dt, np.minimum(RECOVERED * deep / dt, FASTEST * scale))
+    out[len(gaps) - len(apart) :] = -np.clip(RECOVERED * apart / dt, -FASTEST, FASTEST)
     return out
 
 

@@ -24,10 +24,11 @@ from poise.core.units import GRAVITY
 from poise.filter.forces import Companion, Force, Thing
 from poise.physics.capsules import CapsulePairs
 from poise.physics.mujoco_backend import model_of
-from poise.physics.mujoco_bodies import Bodies, Touches
+from poise.physics.mujoco_bodies import Bodies
+from poise.physics.touches import Touches
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, surface_velocities, with_limits
+from poise.world.answers import agree, felt_by, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists, Stream
@@ -37,8 +38,6 @@ from poise.world.scenes import deck_of, ground_of, read_scene
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
-RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
-"""What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
 HARDEST = 2.0
 """Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps."""
@@ -353,8 +352,9 @@ class World:
                 rows, slowest = own.limits
                 touches = with_limits(touches, rows, k)  # trees of figures come first
                 least = np.append(least, slowest)
-        answers = bodies.answers(touches)
         start = remembered(touches, self._touches, self._p)
+        bodies.stiffen(start[count - len(bodies.apart) : count] / dt, dt)
+        answers = bodies.answers(touches)
         pulls = self._pulled()
         free = bodies.falling(dt, pulls)
         wanted, largest = self._wanted(touches, count, least)
@@ -383,15 +383,9 @@ class World:
 
         The first contacts, so many, are of bodies; the others are joint limits, with their least velocities.
         """
-        gaps = touches.gaps[:count]
-        deep = np.maximum(-gaps - SLOP * self.scale, 0.0)
-        back = np.minimum(RECOVERED * deep / self.dt, FASTEST * self.scale)
         wanted = np.zeros((len(touches.gaps), 3))
-        wanted[:count, 0] = np.where(gaps > 0.0, -gaps / self.dt, back)
+        wanted[:count] = parting(touches.gaps[:count], self.bodies.apart, dt=self.dt, scale=self.scale)
         wanted[count:, 0] = limits
-        wanted[count - len(self.bodies.apart) : count] = -np.clip(
-            RECOVERED * self.bodies.apart / self.dt, -FASTEST, FASTEST
-        )
         if not self._is_settling:
             wanted += surface_velocities(touches, self._carried, self.time, self.dt)
         weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
