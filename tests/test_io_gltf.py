@@ -394,6 +394,95 @@ def test_uniform_scale_of_a_joint_is_folded_and_an_uneven_one_is_told(tmp_path):
         gltf.read(saved(tmp_path, made(armature={"scale": [1, 2, 1]})), ReadOptions())
 
 
+def moved_by(place: Any) -> np.ndarray:
+    matrix = np.eye(4)
+    matrix[:3, 3] = place
+    return matrix
+
+
+def motion_in_file(frame: int, motion: Any) -> np.ndarray:
+    """The hip's turn in the file at a frame of `made`: keys at 0, 0.5 and 1 s turn it by 0, 0.4 and 1 rad about z."""
+    angle = np.interp(motion.times[frame], [0.0, 0.5, 1.0], [0.0, 0.4, 1.0])
+    return rotations.from_rotation_vector(np.array([0.0, 0.0, angle]))
+
+
+def in_scene(nodes: list[np.ndarray]) -> np.ndarray:
+    """Places (J, 3) of a chain of nodes in the scene, from their matrices, outermost first."""
+    places, above = [], np.eye(4)
+    for matrix in nodes:
+        above = above @ matrix
+        places.append(above[:3, 3])
+    return np.array(places)
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        {"scale": [-1, 1, 1]},
+        {"scale": [2, 2, -2], "rotation": [0.0, 0.6, 0.0, 0.8], "translation": [3, 4, 5]},
+        {"scale": [-1, 1, -1], "rotation": [0.6, 0.0, 0.0, 0.8]},
+        {"matrix": [0, -1, 0, 0, -1, 0, 0, 0, 0, 0, -1, 0, 7, 8, 9, 1]},
+    ],
+)
+def test_nodes_that_mirror_the_whole_figure_are_read_and_written(tmp_path, above):
+    """Places agree with the matrices of the standard, and what is written has them again; twice mirrored, too."""
+    scene = made(armature=above)
+    matrix = np.eye(4)
+    if "matrix" in above:
+        matrix = np.array(above["matrix"], dtype=float).reshape(4, 4).T
+    else:
+        turn = np.array(above.get("rotation", [0, 0, 0, 1]), dtype=float)[[3, 0, 1, 2]]
+        matrix[:3, :3] = rotations.to_matrix(turn) * above["scale"]
+        matrix[:3, 3] = above.get("translation", [0, 0, 0])
+    for outer in (np.eye(4), np.diag([1.0, -1.0, 1.0, 1.0])):
+        content = copy.deepcopy(scene)
+        if outer[1, 1] < 0.0:
+            content["nodes"].append({"name": "outer", "children": [0], "scale": [1, -1, 1]})
+            content["scenes"][0]["nodes"] = [4]
+        motion = gltf.read(saved(tmp_path, content), ReadOptions(unit=1.0, up="z"))
+        for frame in (0, motion.frame_count // 2):
+            swing = np.eye(4)
+            swing[:3, :3] = rotations.to_matrix(motion_in_file(frame, motion))
+            chain = [outer @ matrix, moved_by([frame * 2.0 / (motion.frame_count - 1), 0, 0])]
+            chain += [moved_by([0, -10, 0]) @ swing, moved_by([0, -40, 0])]
+            np.testing.assert_allclose(motion.world[0][frame], in_scene(chain)[1:], atol=1e-4)
+        lift = np.array([0.0, 0.0, 0.5])
+        lifted = motion.translations + np.array([lift, 0 * lift, 0 * lift])
+        gltf.write(replace(motion, translations=lifted), tmp_path / "o.glb")
+        again = gltf.read(tmp_path / "o.glb", ReadOptions(unit=1.0, up="z"))
+        np.testing.assert_allclose(again.world[0], motion.world[0] + lift, atol=1e-4)
+
+
+@needs_motions
+def test_the_skin_below_a_mirror_is_mirrored_with_its_front_outside():
+    def skinned(document: GltfDocument) -> tuple[np.ndarray, float]:
+        source = replace(plain_source, file=document, tree=skeleton_tree(document))
+        motion_of = gltf.figure_skeleton(document, source.tree, ReadOptions(unit=1.0, up="z"))
+        places, turns = motion_of.rest
+        mesh = source.meshes[0]
+        volume, vertices = 0.0, np.zeros((len(mesh.positions), 3))
+        ahead = np.concatenate([mesh.positions, np.ones((len(mesh.positions), 1))], axis=1)
+        for k in range(mesh.joints.shape[1]):
+            bind = np.einsum("vij,vj->vi", mesh.inverse_binds[mesh.joints[:, k]], ahead)[:, :3]
+            own = source.joint_scales[mesh.joints[:, k], None]
+            at = places[mesh.joints[:, k]] + rotations.rotate(turns[mesh.joints[:, k]], own * bind)
+            vertices += mesh.weights[:, k, None] * at
+        a, b, c = (vertices[mesh.indices[:, k]] for k in range(3))
+        volume = float(np.sum(a * np.cross(b, c))) / 6.0
+        return vertices, volume
+
+    plain_source = document_of(poise.load(MOTIONS / "gltf" / "cesium_man.gltf"))
+    plain, volume = skinned(plain_source.file)
+    content = copy.deepcopy(plain_source.file.json)
+    (top,) = content["scenes"][0]["nodes"]
+    content["nodes"].append({"name": "mirror", "children": [top], "scale": [1, -1, 1]})
+    content["scenes"][0]["nodes"] = [len(content["nodes"]) - 1]
+    seen, same = skinned(replace(plain_source.file, json=content))
+    np.testing.assert_allclose(seen, plain * [1.0, -1.0, 1.0], atol=1e-5)
+    assert same == pytest.approx(volume, rel=1e-4)
+    assert volume > 0.0
+
+
 @pytest.mark.parametrize(
     ("mode", "angle", "place"),
     [
@@ -532,7 +621,8 @@ SPOILED: list[tuple[Any, str]] = [
     (changed("nodes", 3, "translation", to=[1, 2, 1e300]), "sensible size"),
     (changed("nodes", 3, "rotation", to=[0, 0, 0, 0]), "length 0"),
     (changed("nodes", 3, "matrix", to=[0] * 16), "flat"),
-    (changed("nodes", 3, "matrix", to=[-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]), "mirrors"),
+    (changed("nodes", 2, "matrix", to=[-1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]), "mirrored"),
+    (changed("nodes", 3, "matrix", to=[1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]), "shears"),
     (changed("skins", 0, "joints", to=[1, 2, 77]), "nodes 77"),
     (changed("skins", 0, "joints", to=[]), "no joints"),
     (changed("animations", 0, "channels", to=[]), "no channels"),

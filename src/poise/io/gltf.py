@@ -207,6 +207,7 @@ def _evidence(
         )
     if tree.above_names:
         moved = f"scale {tree.above_scale:g}, place {np.round(tree.above_place, 6).tolist()}"
+        moved += ", mirrored" if tree.above_mirrors else ""
         found["folded"] = Evidence(
             list(tree.above_names), 1.0, f"nodes above the skeleton: {moved}, in the root's pose"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,19 @@ def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh,
             piece = _piece(document, str(mesh.get("name", "")), primitive, joints, binds)
             if piece is not None:
                 found.append(piece)
-    return (*found, *_parts(document, tree))
+    meshes = (*found, *_parts(document, tree))
+    return tuple(map(_mirrored, meshes)) if tree.above_mirrors else meshes
+
+
+def _mirrored(mesh: SkinnedMesh) -> SkinnedMesh:
+    """A mesh as a mirror along x shows it; its triangles go round the other way, so that their front stays outside."""
+    mirror = np.array([-1.0, 1.0, 1.0, 1.0])
+    return replace(
+        mesh,
+        positions=mesh.positions * mirror[:3].astype(np.float32),
+        indices=mesh.indices[:, ::-1],
+        inverse_binds=mirror[:, None] * mesh.inverse_binds * mirror,
+    )
 
 
 def _parts(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:

@@ -20,7 +20,7 @@ from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import GltfTree, find_tree, node_parents
+from poise.io.gltf_tree import GltfTree, find_tree, mirrored, node_parents
 
 
 def sized(document: GltfDocument, factor: float) -> GltfDocument:
@@ -141,7 +141,7 @@ def file_pose_of(
 ) -> tuple[Array, Array]:
     """The same against the file's own parents."""
     translations = unit * parent_scales(tree, scales) * moved
-    turned = turned.copy()
+    translations, turned = mirrored(translations, turned) if tree.above_mirrors else (translations, turned.copy())
     turn = door_turn(up)
     above = rotations.multiply(turn, tree.above_turn)
     translations[..., 0, :] = rotations.rotate(above, translations[..., 0, :]) + unit * rotations.rotate(
@@ -162,6 +162,8 @@ def nodes_of(
         rotations.conjugate(above), moved[..., 0, :] - unit * rotations.rotate(turn, tree.above_place)
     )
     turned[..., 0, :] = rotations.multiply(rotations.conjugate(above), turned[..., 0, :])
+    if tree.above_mirrors:
+        moved, turned = mirrored(moved, turned)
     return moved / (unit * parent_scales(tree, scales)), turned
 
 
@@ -246,7 +248,9 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     offsets, rest = pose_of(tree, tree.translations, tree.turns, tree.scales, unit=unit, up=up)
     own = own_scales(tree)
     volume = skin_volume(meshes, own)
-    marked = [(joint, place) for joint, _, place in tree.end_sites]
+    marked = [
+        (joint, mirrored(at, rotations.IDENTITY)[0] if tree.above_mirrors else at) for joint, _, at in tree.end_sites
+    ]
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     return Skeleton(
         names=tree.names,

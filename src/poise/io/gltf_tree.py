@@ -37,6 +37,7 @@ class GltfTree:
         names: Name of each joint; "node 7" where the file gives none.
         translations, turns, scales: T, R (wxyz) and S of each joint's node at rest, shapes (J, 3), (J, 4), (J, 3).
         above_place, above_turn, above_scale: The nodes above the root as one move, turn and uniform scale.
+        above_mirrors: True if they mirror what is below, too: first of all along x.
         above_names: Their names, from the scene down.
         end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
         beside: Names of other skeletons in the file, which are not read.
@@ -55,6 +56,7 @@ class GltfTree:
     above_place: Array
     above_turn: Array
     above_scale: float
+    above_mirrors: bool = False
     above_names: tuple[str, ...] = ()
     end_sites: tuple[tuple[int, int, Array], ...] = ()
     uneven: tuple[str, ...] = field(default=())
@@ -167,8 +169,8 @@ def find_tree(document: GltfDocument) -> GltfTree:
     """The one skeleton of a file: all skins' joints, or without skins the animated nodes, and what lies between.
 
     Raises:
-        FileFormatError: if there is no skeleton, there are several of a size apart, or it is mirrored or
-            squashed as a whole.
+        FileFormatError: if there is no skeleton, there are several of a size apart, or it is squashed as a
+            whole.
     """
     nodes, parents = document.items("nodes"), node_parents(document)
     animated = animated_nodes(document)
@@ -219,7 +221,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
     place = {n: j for j, n in enumerate(order)}
     local = [node_local(document, n) for n in order]
     above = shortest[:depth]
-    above_place, above_turn, above_scale = _fold(document, above)
+    above_place, above_turn, above_scale, above_mirrors = _fold(document, above)
     tips = [
         (place[parents[n]], n, node_local(document, n)[0])
         for n in range(len(nodes))
@@ -238,6 +240,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
         above_place=above_place,
         above_turn=above_turn,
         above_scale=above_scale,
+        above_mirrors=above_mirrors,
         above_names=tuple(_name(nodes, n) for n in above),
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
@@ -318,10 +321,10 @@ def _order(document: GltfDocument, kept: set[int], parents: list[int], root: int
 
 
 def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]:
-    """T (3,), R (4,) wxyz and S (3,) of a node at rest; its matrix is taken apart.
+    """T (3,), R (4,) wxyz and S (3,) of a node at rest; its matrix is taken apart, one that mirrors along x first.
 
     Raises:
-        FileFormatError: if a number is missing or not finite, or the matrix mirrors or shears.
+        FileFormatError: if a number is missing or not finite, or the matrix shears.
     """
     node = document.item("nodes", index)
     name = _name(document.items("nodes"), index)
@@ -330,11 +333,11 @@ def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
         if scale.min() < 1e-12:
             raise document.fault(f"The matrix of node {name!r} is flat.")
+        if np.linalg.det(matrix[:3, :3]) < 0.0:
+            scale[0] = -scale[0]
         axes = matrix[:3, :3] / scale
-        if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 or np.linalg.det(axes) < 0.0:
-            raise document.fault(
-                f"The matrix of node {name!r} mirrors or shears.", "Apply all transforms and export again."
-            )
+        if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3:
+            raise document.fault(f"The matrix of node {name!r} shears.", "Apply all transforms and export again.")
         return matrix[:3, 3], rotations.from_matrix(axes), scale
     place = _numbers(document, name, "translation", node.get("translation", [0.0, 0.0, 0.0]), 3)
     turn = _numbers(document, name, "rotation", node.get("rotation", [0.0, 0.0, 0.0, 1.0]), 4)
@@ -353,21 +356,38 @@ def _numbers(document: GltfDocument, name: str, key: str, values: Any, count: in
     return np.array(values, dtype=np.float64)
 
 
-def _fold(document: GltfDocument, above: list[int]) -> tuple[Array, Array, float]:
-    """The nodes above the root as one place, turn and uniform scale."""
-    place, turn, scale = np.zeros(3), rotations.IDENTITY, 1.0
+def _fold(document: GltfDocument, above: list[int]) -> tuple[Array, Array, float, bool]:
+    """The nodes above the root as one place, turn and uniform scale, and whether they mirror along x before all that.
+
+    An axis is turned round by a negative scale. Two such axes are half a turn about the third, and any mirror is one
+    along x with a turn. A turn below a mirror comes out of it as `mirrored` gives it.
+    """
+    place, turn, scale, mirrors = np.zeros(3), rotations.IDENTITY, 1.0, False
     nodes = document.items("nodes")
     for node in above:
         moved, turned, scaled = node_local(document, node)
-        if np.ptp(scaled) > UNIFORM * np.abs(scaled).max() or scaled.min() <= 0.0:
+        if np.ptp(np.abs(scaled)) > UNIFORM * np.abs(scaled).max() or np.abs(scaled).min() <= 0.0:
             raise document.fault(
                 f"Node {_name(nodes, node)!r} above the skeleton scales unevenly, by {scaled.tolist()}.",
                 "Apply its scale in the program it came from, and export again.",
             )
+        signs = np.sign(scaled)
+        is_mirror = float(np.prod(signs)) < 0.0
+        # diag(signs) = half turn @ diag(-1, 1, 1) if it mirrors, a half turn or nothing if not
+        half_turn = rotations.from_matrix(np.diag(signs * [-1.0, 1.0, 1.0] if is_mirror else signs))
+        if mirrors:
+            moved, turned = mirrored(moved, turned)
+            half_turn = mirrored(np.zeros(3), half_turn)[1]
         place = place + scale * rotations.rotate(turn, moved)
-        turn = rotations.multiply(turn, turned)
-        scale = scale * float(np.mean(scaled))
-    return place, turn, scale
+        turn = rotations.multiply(turn, rotations.multiply(turned, half_turn))
+        scale = scale * float(np.mean(np.abs(scaled)))
+        mirrors ^= is_mirror
+    return place, turn, scale, mirrors
+
+
+def mirrored(moved: Array, turned: Array) -> tuple[Array, Array]:
+    """Places (..., 3) and turns (..., 4) as a mirror along x shows them."""
+    return moved * [-1.0, 1.0, 1.0], turned * [1.0, 1.0, -1.0, -1.0]
 
 
 def _chain(parents: list[int], node: int) -> list[int]:
