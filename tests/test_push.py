@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from poise.body import Character, fit
-from poise.body.posing import body_positions, joint_deviations
+from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
@@ -164,6 +164,40 @@ def test_the_foot_that_catches_hurries_and_the_other_follows_in_its_time(x: floa
     first = int(np.argmin(np.argmax(speeds > 1.0, axis=0)))
     assert speeds[:, first].max() > 1.3 * speeds[:, 1 - first].max()
     assert speeds[:, 1 - first].max() < 1.1 * load_preset("recommended").protective.brisk
+
+
+def test_a_step_is_as_long_as_what_ankles_and_hips_cannot_hold() -> None:
+    """From none at all, without a jump: a step was 0.3 legs long, or none."""
+    motion, character = walk()
+    still, ways = held(motion, 43, 3.0), []
+    for part in np.linspace(0.8, 1.4, 13):
+        run = simulate(still, character, pushes=[shove(character, x=part)])
+        off = body_positions(character, run.q) - body_positions(character, run.reference_q)
+        ways.append(np.linalg.norm(off[:, [character.roles["left_foot"], character.roles["right_foot"]], :2], axis=2))
+    longest = np.array([way.max() for way in ways]) / character.leg_length
+    assert longest[0] < 0.01
+    assert longest[-1] > 0.15
+    assert np.diff(longest).min() > -0.01
+    assert np.diff(longest).max() < 0.08
+    assert max(way[-1].max() for way in ways) < 0.01 * character.leg_length, "and all come home"
+
+
+def test_feet_that_go_home_take_a_step_each_and_keep_their_distance() -> None:
+    """After a push from the side one ankle passed 4 cm beside the other, in four steps."""
+    motion, character = walk()
+    feet = [character.roles["left_foot"], character.roles["right_foot"]]
+    places = body_positions(character, motion_to_q(character, motion))[:, feet]
+    frame = int(places[:, :, 2].max(axis=1).argmin())
+    aside = places[frame, 0, :2] - places[frame, 1, :2]
+    aside /= np.linalg.norm(aside)
+    for sign in (1.0, -1.0):
+        x, y = (1.8 * sign * aside).tolist()
+        run = simulate(held(motion, frame, 4.0), character, pushes=[shove(character, x=x, y=y)])
+        feet_at = body_positions(character, run.q)[:, feet]
+        apart = np.linalg.norm(feet_at[:, 0, :2] - feet_at[:, 1, :2], axis=1)
+        assert apart.min() > 0.9 * apart[0]
+        lifted = feet_at[round(1.2 / run.report["dt"]) :, :, 2] - feet_at[0, :, 2] > 0.025
+        assert (np.diff(lifted.astype(int), axis=0) > 0).sum(axis=0).tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("x", [-2.0, 2.0])

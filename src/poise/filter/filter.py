@@ -282,7 +282,7 @@ class SimulatedCharacter:
         limbs, goal, home = self.limbs.values, self.goal, None
         g, shift = goal.values, tuple(goal.shift.tolist())
         if any(shift) and g.is_guided and not self.physicality.is_strict:
-            home = tuple((goal.ground + goal.rest).tolist())
+            home = tuple((goal.ground + goal.stance).tolist())
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
         limbs.pressed, limbs.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
@@ -325,7 +325,7 @@ class SimulatedCharacter:
 
     def sense(self, now: Given, reached: int = NOT_TRIED) -> Sensed:
         """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
-        s, f, limbs, goal = self.state, self.problem, self.limbs, self.goal
+        s, f, limbs, goal, g = self.state, self.problem, self.limbs, self.goal, self.goal.values
         reference, pushes, planned = now.reference, now.pushes, now.planned
         if reached < SENSED:
             self._write_inputs(now)
@@ -342,7 +342,7 @@ class SimulatedCharacter:
             home = tuple(f.home.tolist()) if f.values.has_home else None
             footholds = self.footing.place(
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
-                landing=tuple(goal.landing.tolist()), is_urgent=bool(goal.values.steps),
+                landing=tuple(goal.landing.tolist()), steps=g.steps and not g.has_support, returns=g.is_returning,
             )  # fmt: skip
         friction, is_falling = self.options.friction, self.fall is not None
         self.contacts = contacts = contacts_of(f, s, friction, self.contacts, is_falling=is_falling)
@@ -444,7 +444,7 @@ class SimulatedCharacter:
             put_goal(g, (x, y))
             self.footing.begin_at((x, y))
             g.height, g.height_velocity, g.since, g.steps, g.falls = 0.0, 0.0, 0.0, True, False
-            g.rest[:], g.landing[:] = g.shift - g.ground, 0.0
+            g.rest[:], g.landing[:], g.is_returning = g.shift - g.ground, 0.0, False
             self.routine.rest()
             self.problem.stood[:] = self.problem.swung[:] = False  # feet stand where they have come to
         return self.q

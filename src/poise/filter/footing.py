@@ -16,9 +16,10 @@ one small step. Nothing steps unless something pushed.
 Protective steps: a figure that is pushed farther than its ankles and hips can carry steps, and past that it falls. A
 push leaves the center of mass displaced by x at a speed ẋ. As an inverted pendulum of frequency ω it comes to rest over
 the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
-back. Farther off the goal rests at ξ and the feet step after it; so does a walk, whose next foot lands as far out as ξ
-says: a walk deviates as a pendulum over the foot that stands (`goal.Support`). When it has stood there for a while the
-resting place goes home at a walking pace, and the feet follow. Farther off than two steps it falls. Source: Hof,
+back. Farther off the goal comes to rest by what ξ is beyond that, and the feet step as far: steps grow from nothing. A
+walk deviates as a pendulum over the foot that stands (`goal.Support`), and its next foot lands as far out as ξ says.
+When a figure has stood there for a while, each foot takes a step home, the nearer one first, and the goal goes along;
+from far off it takes two. With ξ farther from its feet than two steps it falls. Source: Hof,
 Vermerris and Gjaltema 2010 for the place of the foot.
 """
 
@@ -96,6 +97,7 @@ class _Limb:
     part: float = math.inf
     has_stepped: bool = False
     is_urgent: bool = False
+    fastest: float = math.inf
 
     @property
     def moves(self) -> bool:
@@ -143,7 +145,7 @@ class SteppingBack:
         self.lasting = 2.0 * self._duration
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self._urgent_duration = protective.duration * math.sqrt(scale)
-        self.brisk = protective.brisk * math.sqrt(scale)
+        self.brisk, self._pace = protective.brisk * math.sqrt(scale), protective.pace * math.sqrt(scale)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
@@ -154,7 +156,7 @@ class SteppingBack:
 
     def advance(
         self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
-        points: Array | None = None,
+        points: Array | None = None, *, returns: bool = False,
     ) -> StepBack | None:  # fmt: skip
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
@@ -167,6 +169,7 @@ class SteppingBack:
             dt: [s].
             points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
                 foremost on the way goes first.
+            returns: They take the figure home: one after the other, and not quick.
         """
         self.wait(dt)
         limbs = seen.tolist()
@@ -179,7 +182,8 @@ class SteppingBack:
             if moving is None and limb.moves:
                 moving = limb
         if moving is None and points is not None:
-            moving = self._hurry(offsets, limbs, np.array(home), points)
+            if not returns or self._rested >= self._pause:
+                moving = self._hurry(offsets, limbs, np.array(home), points, returns=returns)
         elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
         self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
@@ -204,11 +208,13 @@ class SteppingBack:
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, limb
         if chosen is not None:
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, False
+            chosen.part, chosen.has_stepped, chosen.is_urgent, chosen.fastest = 0.0, True, False, self.brisk
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
-    def _hurry(self, offsets: Array, seen: list[list[float]], home: Array, points: Array) -> _Limb | None:
+    def _hurry(
+        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, *, returns: bool
+    ) -> _Limb | None:
         """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there."""
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
             return None
@@ -224,17 +230,16 @@ class SteppingBack:
         if chosen is not None:
             # a foot that comes after one that caught the figure does not hurry
             is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not returns
+            chosen.fastest = self._pace if returns else self.brisk
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
-        duration, height = self._duration, self._height
-        if limb.is_urgent:
-            duration, height = self._urgent_duration, self._urgent_height
-        elif self.brisk:
-            far = math.dist(home, limb.start.mean(axis=0))
-            duration, height = max(duration, PEAK * far / self.brisk), max(height, min(0.2 * far, self._urgent_height))
+        far = math.dist(home, limb.start.mean(axis=0))
+        duration, height = self._urgent_duration, max(self._height, min(LIFT * far, self._urgent_height))
+        if not limb.is_urgent:
+            duration = max(self._duration, PEAK * far / max(limb.fastest, 1e-9))
         limb.part += dt / duration
         if not flags[limb.points].any():
             limb.part = math.inf  # it lifts by itself, from where it has come to
@@ -244,7 +249,11 @@ class SteppingBack:
             offsets[limb.points, :2] = home
             return None
         s, rate = limb.part, 1.0 / duration
-        gone, speed, turn = smooth(s)
+        early, late = LIFTS
+        if early < s < late:
+            gone, speed, turn = (x / (late - early) ** k for k, x in enumerate(smooth((s - early) / (late - early))))
+        else:
+            gone, speed, turn = float(s >= late), 0.0, 0.0
         rise, climb, bend = hump(s)
         way = home - limb.start
         moves, lift = np.zeros(self._count, dtype=np.bool_), np.zeros(self._count)
@@ -257,6 +266,10 @@ class SteppingBack:
         return StepBack(moves, lift, velocities, accelerations)
 
 
+LIFT = 0.25
+"""A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
+LIFTS = 0.15, 0.95
+"""It lifts before it moves: the part of its time in which it does."""
 PEAK = 1.875
 """Largest speed of the least-jerk way, times its duration over its length."""
 
@@ -348,7 +361,7 @@ class Footing:
     def place(
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
-        *, landing: tuple[float, float] = (0.0, 0.0), is_urgent: bool = False,
+        *, landing: tuple[float, float] = (0.0, 0.0), steps: bool = False, returns: bool = False,
     ) -> Footholds:  # fmt: skip
         """Let limbs step back, and choose treads where there are any: after sensing, before targets.
 
@@ -361,13 +374,14 @@ class Footing:
             dt: Length of the step [s].
             planned: The plan over the ground, if there is one.
             landing: By how much more than the goal the next landing is moved [m].
-            is_urgent: Steps are protective.
+            steps: The figure takes protective steps.
+            returns: It goes home by steps.
         """
         back, stands, moved = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
             back = self.stepping.advance(
-                self._offset, reference.flags, self._seen, home, away, dt, points if is_urgent else None
+                self._offset, reference.flags, self._seen, home, away, dt, points if steps else None, returns=returns
             )
         if back is not None:
             self.held |= back.moves & reference.flags

@@ -32,7 +32,7 @@ WHOLE_HALFLIFE = 0.06
 
 PENDULUM = 3.3
 """Frequency of a standing person as an inverted pendulum [1/s]; figures of any size fall and step in the same time."""
-WALKING = 1.4
+WALKING = 1.9
 """A walk, whose next foot catches it, holds a capture point so much farther off."""
 
 AHEAD = 8
@@ -42,6 +42,8 @@ SWING = 0.4
 """A foot that stands will swing for so long [s]."""
 SHORTEST, SOON = 0.3, 1.2
 """No step is shorter; a figure whose next foot lands later stands [s]."""
+LEAD = 0.2
+"""A figure goes home for this part of a stride before its foot does."""
 FARTHEST = 0.2
 """A foot lands no farther off its place in the clip against the other than this [m], as in people."""
 MOVING = 0.03
@@ -73,8 +75,9 @@ def moving_goal(
     g.frequency, g.vertical_frequency = goal.frequency, goal.vertical_frequency
     g.lowest, g.highest, g.tipping = goal.lowest * leg_length, goal.highest * leg_length, goal.tipping / leg_length
     g.sinking = goal.sinking
-    g.hold, g.longest, g.pace = p.hold * leg_length, p.longest * leg_length, p.pace * scale
+    g.hold, g.longest, g.far = p.hold * leg_length, p.longest * leg_length, p.far * leg_length
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
+    g.stride, g.striding, g.lead = p.stride * leg_length, p.striding, LEAD
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
     inertia = goal.sway_inertia * (mass / 70.0) * scale**2
     g.push, g.twist, g.limit = goal.sway_gain / inertia, goal.twist_gain / inertia, max(goal.sway_limit, 1e-9)
@@ -143,9 +146,9 @@ def move_goal(g, f):
         if g.flies:
             force /= g.scale  # by mechanics alone
         elif not g.rests:
-            if g.is_guided and not g.has_fallen and not g.steps:
+            if g.is_guided and not g.has_fallen:
                 support = _support(g, f)
-            _recover(g, support)
+            _recover(g, f, support)
         is_thrown = not touching and stands and not g.flies and g.height > g.lifted
     g.has_support = support is not None
     if support is not None:
@@ -209,40 +212,58 @@ def _carried(g: Block, s: Support, x: Array, v: Array, asked: Array, time: float
 def _landing(g: Block, s: Support) -> Array:
     """How far beyond the goal the next foot lands [m], shape (2,); the goal is looked ahead by its own law.
 
-    It lands where ξ will be then and farther out by the part (1 − left) / (exp(ω t) − 1), no farther than `farthest`,
-    so that ξ moves back towards home in the next t seconds. Source: Hof, Vermerris and Gjaltema 2010.
+    It lands where ξ will be then and farther out by the part (1 − left) / (exp(ω t) − 1), so that ξ moves back towards
+    home in the next t seconds; no farther than `farthest` beyond where it will rest. Source: Hof, Vermerris and
+    Gjaltema 2010.
     """
     w, h, x, v, home = g.pendulum, s.time / g.ahead, g.shift.copy(), g.velocity.copy(), g.ground + g.rest
     for k in range(g.ahead):
         asked = g.frequency**2 * (home - x) - 2.0 * g.frequency * v
         v += h * _carried(g, s, x, v, asked, s.time - k * h)
         x += h * v
-    out = (1.0 + (1.0 - g.left) / (math.exp(w * s.after) - 1.0)) * (x + v / w) - s.place
-    return s.place + min(1.0, g.farthest / max(math.hypot(*out), 1e-9)) * out - g.shift
+    out = home + (1.0 + (1.0 - g.left) / (math.exp(w * s.after) - 1.0)) * (x + v / w - home) - s.place
+    farthest = g.farthest + math.hypot(*g.rest)
+    return s.place + min(1.0, farthest / max(math.hypot(*out), 1e-9)) * out - g.shift
 
 
-def _recover(g: Block, support: Support | None) -> None:
-    """Whether the figure steps or falls, where its goal comes to rest, and where its next foot lands."""
+def _recover(g: Block, f: Block, support: Support | None) -> None:
+    """Whether the figure steps or falls, where its goal comes to rest, and where its feet stand then and land next.
+
+    The capture point ξ takes the resting place along on a leash as long as what ankles and hips can hold. So a step is
+    as long as what they cannot, down to none at all. Then the figure stands there for a while, and goes home by a
+    stride or two: the goal on a least-jerk way, the feet one by one a little later; a walk by its own steps.
+    """
     here = g.shift - g.ground
     out = here + g.velocity / g.pendulum  # where it would come to rest
     g.since += g.dt
-    size, off = math.hypot(*g.rest), math.hypot(*out)
-    is_farther, before = off > size, size
-    if is_farther and math.hypot(*(out - g.rest)) > g.hold * (1.0 if support is None else g.walking):
-        g.rest[:], g.since, g.steps = out, 0.0, True
-    elif is_farther and g.steps and g.since < g.settling:
-        g.rest[:] = out  # the push goes on
-    elif g.steps and g.returns and g.since > g.settling:
-        g.rest *= max(0.0, size - g.dt * g.pace) / size if size else 0.0
+    before, off = math.hypot(*g.rest), math.hypot(*(out - g.rest))
+    leash = g.hold * (1.0 if support is None else g.walking) / (1.0 + 0.5 * before / g.hold)
+    if g.is_returning:
+        leash = g.hold * g.walking
+    if off > leash:
+        g.rest += (1.0 - leash / off) * (out - g.rest)
+        g.since, g.is_returning = 0.0, False
+    elif g.returns and g.since > g.settling and g.rest.any():
+        if not g.is_returning:
+            g.start[:], g.end[:], g.is_returning = g.rest, max(0.0, 1.0 - g.stride / before) * g.rest, True
+        s = min((g.since - g.settling) / g.striding, 1.0)
+        g.rest[:] = g.end + (1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)) * (g.start - g.end)
+        if s == 1.0:
+            g.rest[:], g.is_returning, g.since = g.end, False, g.settling
     size = math.hypot(*g.rest)
-    g.falls = g.falls or (size > (g.longest if g.is_guided else g.hold) and size > before)
-    wanted = np.zeros(2) if support is None else _landing(g, support)
-    if g.steps:
-        wanted = g.rest - here
+    g.steps = bool(size and (g.steps or size > g.far))
+    g.stance[:] = g.rest if g.steps else 0.0
+    if g.steps and g.is_returning and support is None:
+        g.stance[:] = g.start if g.since < g.settling + g.lead * g.striding else g.end
+    lead = math.hypot(*(out + g.ground - f.standing if f.standing_count else out))
+    g.falls = g.falls or (size > before and (lead > g.longest if g.is_guided else size > g.far))
+    if support is not None:
+        wanted = _landing(g, support)
+    else:
+        wanted = out - here if g.steps else np.zeros(2)
     g.landing += g.dt / (g.bending + g.dt) * (wanted - g.landing)
     if max(np.abs(g.landing).max(), np.abs(wanted).max()) < 1e-6:
         g.landing[:] = 0.0
-    g.steps = bool(g.steps and (g.rest.any() or g.since < g.settling))
 
 
 def _accelerate(g: Block, force: Array, support: Support | None, weight: float) -> None:

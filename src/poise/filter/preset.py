@@ -166,6 +166,8 @@ class Protective:
     duration: float
     brisk: float
     settling: float
+    stride: float
+    striding: float
     pace: float
 
 

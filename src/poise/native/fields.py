@@ -396,7 +396,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         rests: word  it is at the reference's own place and does not move
         sways: word  something has turned the trunk
         has_support: word  `support` is that of the last step
-        steps: word  the figure takes protective steps
+        steps, is_returning: word  the figure takes protective steps; it goes home
         falls: word  it fell
         dt: real  [s]
         mass: real  of the figure [kg]
@@ -409,13 +409,12 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         sinking: real  it sinks by its speed times this [s]
         tipping: real  part of the moment that carries it along [1/m]
         pendulum: real  frequency of a figure that falls over [1/s]
-        hold: real  a capture point so far off needs no step [m]
-        walking: real  factor on it for a walk
+        hold, walking: real  a capture point so far off needs no step, and factor on it for a walk [m], [1]
         longest: real  farther off than this it falls [m]
-        settling: real  it stays so long before it goes home [s]
-        pace: real  then it goes so fast [m/s]
-        bending: real  landing places follow with this time constant [s]
-        ankle: real  pressure under a foot goes so far aside [m]
+        far: real  it steps where ankles and hips miss by more than this [m]
+        settling, stride, striding: real  after so long it goes home, so far at once in so long [s], [m], [s]
+        lead: real  part of that for which it goes before its feet do
+        bending, ankle: real  landing places follow with this time constant; pressure under a foot goes so far [s], [m]
         reach: real  a capture point so far off when the next foot lands needs no help, 0 where none is looked for [m]
         farthest: real  a foot lands no farther from the other, beyond the clip's own way [m]
         left: real  part of the capture point's way that is left one step later
@@ -437,7 +436,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         velocity, acceleration: real[2]  [m/s], [m/s²]
         ground: real[2]  where the ground has carried the reference's place [m]
         ground_velocity: real[2]  [m/s]
-        rest: real[2]  where protective steps take it, against where it would rest else [m]
+        rest: real[2]  where it comes to rest, against where it would rest else [m]
+        stance, start, end: real[2]  the same of feet that step, and of the start and end of a stride home [m]
         landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]
         support: real[2]  place of the foot that stands while the other is about to land, against the reference [m]
         turn: real[3, 3]  of the trunk, a rotation vector in world axes, and its rates

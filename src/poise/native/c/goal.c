@@ -53,12 +53,15 @@ static void next_landing(const MovingGoal *g, const Support *s, real *out) {
         for (int c = 0; c < 2; c++) v[c] += h * a[c], x[c] += h * v[c];
     }
     real farther = 1.0 + (1.0 - g->left) / (exp(w * s->after) - 1.0);
-    for (int c = 0; c < 2; c++) out[c] = farther * (x[c] + v[c] / w) - s->place[c];
-    real part = smaller(1.0, g->farthest / larger(length(out), 1e-9));
+    for (int c = 0; c < 2; c++) {
+        real home = g->ground[c] + g->rest[c];
+        out[c] = home + farther * (x[c] + v[c] / w - home) - s->place[c];
+    }
+    real part = smaller(1.0, (g->farthest + length(g->rest)) / larger(length(out), 1e-9));
     for (int c = 0; c < 2; c++) out[c] = s->place[c] + part * out[c] - g->shift[c];
 }
 
-static void recover(MovingGoal *g, const Support *s) {
+static void recover(MovingGoal *g, const Frame *f, const Support *s) {
     real here[2], out[2], away[2], wanted[2] = {0, 0}, most = 0;
     for (int c = 0; c < 2; c++) {
         here[c] = g->shift[c] - g->ground[c];
@@ -66,27 +69,41 @@ static void recover(MovingGoal *g, const Support *s) {
         away[c] = out[c] - g->rest[c];
     }
     g->since += g->dt;
-    real before = length(g->rest);
-    int is_farther = length(out) > before;
-    if (is_farther && length(away) > g->hold * (s ? g->walking : 1.0)) {
-        memcpy(g->rest, out, sizeof out);
-        g->since = 0, g->steps = 1;
-    } else if (is_farther && g->steps && g->since < g->settling)
-        memcpy(g->rest, out, sizeof out);
-    else if (g->steps && g->returns && g->since > g->settling) {
-        real part = before != 0.0 ? larger(0.0, before - g->dt * g->pace) / before : 0.0;
-        for (int c = 0; c < 2; c++) g->rest[c] *= part;
+    real before = length(g->rest), off = length(away), leash;
+    leash = g->hold * (s ? g->walking : 1.0) / (1.0 + 0.5 * before / g->hold);
+    if (g->is_returning) leash = g->hold * g->walking;
+    if (off > leash) {
+        for (int c = 0; c < 2; c++) g->rest[c] += (1.0 - leash / off) * away[c];
+        g->since = 0, g->is_returning = 0;
+    } else if (g->returns && g->since > g->settling && before != 0.0) {
+        if (!g->is_returning) {
+            memcpy(g->start, g->rest, 2 * sizeof(real));
+            for (int c = 0; c < 2; c++) g->end[c] = larger(0.0, 1.0 - g->stride / before) * g->rest[c];
+            g->is_returning = 1;
+        }
+        real t = smaller((g->since - g->settling) / g->striding, 1.0);
+        real left = 1.0 - t * t * t * (10.0 - 15.0 * t + 6.0 * t * t);
+        for (int c = 0; c < 2; c++) g->rest[c] = g->end[c] + left * (g->start[c] - g->end[c]);
+        if (t == 1.0) {
+            memcpy(g->rest, g->end, 2 * sizeof(real));
+            g->is_returning = 0, g->since = g->settling;
+        }
     }
     real size = length(g->rest);
-    g->falls = g->falls || (size > (g->is_guided ? g->longest : g->hold) && size > before);
+    g->steps = size != 0.0 && (g->steps || size > g->far);
+    const real *stance = g->since < g->settling + g->lead * g->striding ? g->start : g->end;
+    if (s || !g->is_returning) stance = g->rest;
+    for (int c = 0; c < 2; c++) g->stance[c] = g->steps ? stance[c] : 0.0;
+    real lead[2];
+    for (int c = 0; c < 2; c++) lead[c] = out[c] + (f->standing_count ? g->ground[c] - f->standing[c] : 0.0);
+    g->falls = g->falls || (size > before && (g->is_guided ? length(lead) > g->longest : size > g->far));
     if (s) next_landing(g, s, wanted);
     for (int c = 0; c < 2; c++) {
-        if (g->steps) wanted[c] = g->rest[c] - here[c];
+        if (!s && g->steps) wanted[c] = out[c] - here[c];
         g->landing[c] += g->dt / (g->bending + g->dt) * (wanted[c] - g->landing[c]);
         most = larger(most, larger(fabs(g->landing[c]), fabs(wanted[c])));
     }
     if (most < 1e-6) fill(0.0, g->landing, 2);
-    g->steps = g->steps && (g->rest[0] != 0.0 || g->rest[1] != 0.0 || g->since < g->settling);
 }
 
 static void accelerate(MovingGoal *g, const real *force, const Support *s, real weight) {
@@ -179,8 +196,8 @@ API void move_goal(MovingGoal *g, Frame *f) {
         if (g->flies)
             for (int c = 0; c < 3; c++) force[c] /= g->scale;
         else if (!g->rests) {
-            is_supported = g->is_guided && !g->has_fallen && !g->steps && support(g, f, &s);
-            recover(g, is_supported ? &s : NULL);
+            is_supported = g->is_guided && !g->has_fallen && support(g, f, &s);
+            recover(g, f, is_supported ? &s : NULL);
         }
         is_thrown = !f->touching_count && stands && !g->flies && g->height > g->lifted;
     }
