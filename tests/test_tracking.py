@@ -111,6 +111,22 @@ def test_nobody_to_stand_on_is_refused(walker: poise.Character) -> None:
         PerformanceTracker(figure("child"), walker, roles=roles)
 
 
+def test_a_giant_is_asked_for_its_size(
+    walk: Motion, walker: poise.Character, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sized(times: float) -> poise.Character:
+        skeleton = replace(walk.skeleton, offsets=times * walk.skeleton.offsets)
+        return poise.Character.fit(replace(walk, skeleton=skeleton, translations=times * walk.translations))
+
+    with pytest.raises(InvalidValue, match=r"2\.7 times as long as the actor's.*--height 2m"):
+        PerformanceTracker(sized(2.7), walker)
+    PerformanceTracker(sized(2.3), walker)
+    who = tmp_path / "large.toml"
+    poise.save_character(sized(1.8), who)
+    run(["track", str(poise.sample_path("walk")), "-c", str(who), "--end", "0.3", "-o", str(tmp_path / "out.bvh")])
+    assert "1.8 times as long" in " ".join(capsys.readouterr().err.split())
+
+
 def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Character) -> None:
     poses = poise.motion_to_q(walker, walk)
     places, turns = body_poses(walker, poses)

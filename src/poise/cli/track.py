@@ -316,6 +316,8 @@ def _keep(
 
 def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
     """What a run was like, in a few lines."""
+    from poise.tracking.retarget import BIG
+
     name = "" if output is None else f"{output}: "
     steps, helped = data["steps"], data["fallback_steps"]
     lines = [
@@ -331,6 +333,12 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
             else (f"the root was held in {helped} of {steps} steps")
         )
         lines.append(f"{which}, with up to {data['root_residual']['force_max_N']:.0f} N")
+    if data["leg_ratio"] > BIG:
+        lines.append(
+            f"warning: the character's legs are {data['leg_ratio']:.1f} times as long as the actor's; at the actor's "
+            "pace it stays behind and bent. If it is not meant as a giant, give its file a smaller --height (poise "
+            "character)"
+        )
     if data["off_the_spot_m_s"]:
         lines.append(f"the actor walks on the spot; it was moved ahead at {data['off_the_spot_m_s']:.2f} m/s")
     if data["actor_noise"]["cutoff_hz"] is not None:

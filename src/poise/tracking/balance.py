@@ -26,8 +26,9 @@ from poise.tracking.stance import Foot, RecoveryStep
 
 TREMBLE = 0.03
 """Time constant with which feet that are placed off their targets move there [s]."""
-SHIFTING = 0.1
-"""Targets follow where the feet stand within so long [s]."""
+SHIFTING, PASSING = 0.1, 0.03
+"""Targets follow where the feet stand within so long [s]; the second where the actor steps: while they lag behind the
+foot that takes the weight, the body is asked to go elsewhere."""
 STEADY, RESTLESS = 0.5, 0.2
 """A center of mass that rests is within so much of the soles [1]; one that moves this fast is half at rest [m/s]."""
 CATCHING = 0.1
@@ -133,6 +134,23 @@ def must_carry(weight: Array, feet: Sequence[Foot], places: Array, leg: float) -
     return others[least] if off > away[least] else None
 
 
+def is_needed(weight: Array, foot: Foot, feet: Sequence[Foot], places: Array, leg: float) -> bool:
+    """Whether no other foot that stands carries the actor: the force acts far from those, and nearer to this one.
+
+    Args:
+        weight: p* [m], shape (2,).
+        foot: One that stands.
+        feet: All.
+        places: Rows of the targets [m], shape (T, 2).
+        leg: Length of a leg [m].
+    """
+    standing = [places[other.row] + other.arms() for other in feet if other.stands and other is not foot]
+    if not standing:
+        return True
+    off = outside(np.concatenate(standing), weight)
+    return off > UNEXPLAINED * leg and off > outside(foot.place[:2] - foot.shift + foot.arms(), weight)
+
+
 def com_acceleration(
     own: Sway, wanted: Sway, shift: Array, soles: Array, touching: Array, gain: float, margin: float
 ) -> Array:
@@ -200,7 +218,8 @@ def place_feet(
         moved = (1.0 - math.exp(-dt / TREMBLE)) * (shift + catch - foot.shift)
         shifts[k] += moved
         drifts[k] = moved / dt
-    part = (1.0 - math.exp(-dt / SHIFTING)) if total > 0.0 else 0.0
+    rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
+    part = (1.0 - math.exp(-dt / (SHIFTING if rests else PASSING))) if total > 0.0 else 0.0
     return Placed(shifts, drifts, shift + part * (mean / max(total, 1e-12) - shift))
 
 

@@ -135,6 +135,26 @@ def with_roles(character: Character, roles: str | Sequence[Role] = "") -> Charac
     return replace(character, limbs=limbs)
 
 
+BIG, LARGEST = 1.6, 2.5
+"""Legs so many times as long as the actor's: a character stays behind and bent; beyond the second it is refused."""
+
+
+def require_size(character: Character, actor: Character) -> None:
+    """Refuse a character that is too large for the pace of the actor: its weight does not let it move so fast.
+
+    Raises:
+        InvalidValue: if its legs are more than `LARGEST` times as long as the actor's.
+    """
+    ours, theirs = character.leg_length, actor.leg_length
+    if ours > LARGEST * theirs:
+        raise InvalidValue(
+            f"The character's legs are {ours / theirs:.1f} times as long as the actor's ({ours:.3g} m and "
+            f"{theirs:.3g} m); at most {LARGEST:g} times is allowed, since a larger one cannot move at the actor's "
+            "pace. Give the one whose size is wrong a height: `poise character FILE --height 2m -o figure.toml` for "
+            "the character, --height for the actor."
+        )
+
+
 def _crossed(character: Character) -> set[str]:
     """Legs that take the actor's leg of the other side: on each side every second one, from behind."""
     legs = [limb for limb in character.limbs if limb.kind == "leg"]

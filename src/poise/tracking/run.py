@@ -163,7 +163,8 @@ def track(
 
     Raises:
         UnknownName: if a push names a body, or a style a rest pose, that the character does not have.
-        InvalidValue: if the actor has too few frames, or no limb of the character is support.
+        InvalidValue: if the actor has too few frames, no limb of the character is support, or its legs are more than
+            2.5 times as long as the actor's.
 
     Example:
         >>> result = poise.track(poise.load("walk.bvh"), poise.load_character("raptor.toml"))
@@ -299,6 +300,7 @@ class _Seen:
             "schema": "poise.track/1",
             "source": {"file": source.path if source else None, "frames": actor.frame_count, "fps": actor.fps},
             "character": {"dof": tracker.character.nv, "mass": tracker.character.mass},
+            "leg_ratio": tracker.character.leg_length / tracker.actor.leg_length,
             "roles": [{"limb": role.limb, "kind": role.kind, "actor": role.actor or None} for role in tracker.roles],
             "settings": vars(tracker.settings) | {"root": tracker.root, "dt": tracker.dt},
             "complete": not tracker.has_fallen,

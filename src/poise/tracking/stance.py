@@ -203,14 +203,10 @@ class Foot:
             if self.recovery.left <= 0.0:
                 self._aim(0.0, velocity, wanted, ground)
                 self.stands, self.recovery = True, None
-        elif stays and self.stands:
-            pass
         elif self.stands:
-            leaves = over > LEAVE_HEIGHT * scale or along > 2.0 * LEAVE_SPEED * fast
-            if others and not leaves:
-                astray = math.hypot(wanted.place[0] - self.place[0], wanted.place[1] - self.place[1])
-                leaves = along > LEAVE_SPEED * fast or astray > ASTRAY * self.scale
-                leaves = leaves or abs(rotations.yaw_to(self.turn, wanted.turn)) > TURNED
+            leaves = self.leaves(over, velocity, scale, wanted, others=others)
+            # one that carries alone stays where it is, though the actor's heel is up
+            leaves = leaves and not stays and not (carries and along < LEAVE_SPEED * fast)
             self.stands = not leaves
             if self.stands and not self.has_landed:
                 self._aim(over, velocity, wanted, ground)
@@ -227,6 +223,19 @@ class Foot:
         if begins:
             self.share = float(self.stands)
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
+
+    def leaves(self, over: float, velocity: Array, scale: float, wanted: Goal, *, others: bool) -> bool:
+        """Whether the actor lifts the foot, pulls it away or turns it; see `decide`."""
+        along, fast = math.hypot(velocity[0], velocity[1]), math.sqrt(scale)
+        if over > LEAVE_HEIGHT * scale or along > 2.0 * LEAVE_SPEED * fast:
+            return True
+        lands = along < LAND_SPEED * fast and velocity[2] < RISING * fast and over < LAND_HEIGHT * scale
+        if not others or lands:  # it would come down at once
+            return False
+        astray = math.hypot(wanted.place[0] - self.place[0], wanted.place[1] - self.place[1])
+        if along > LEAVE_SPEED * fast or astray > ASTRAY * self.scale:
+            return True
+        return abs(rotations.yaw_to(self.turn, wanted.turn)) > TURNED
 
     def recovering(self, wanted: Goal, ground: float) -> Goal:
         """The target in a recovery step: level, on its way to the ground [m]."""

@@ -29,6 +29,7 @@ from poise.tracking.balance import (
     balance,
     calm_return,
     capture_error,
+    is_needed,
     must_carry,
     off_soles,
     outside,
@@ -112,8 +113,9 @@ class TargetGenerator:
         carrying = self._must_carry(is_beginning=is_beginning)
         # a live actor's first poses do not say how fast it is
         begins = is_beginning and motion.knows_speeds
+        feet = tuple(self.feet.values())
         recovers = any(foot.recovery is not None for foot in self.feet.values())
-        for k, foot in enumerate(self.feet.values()):
+        for k, foot in enumerate(feet):
             row = foot.row
             speed = motion.soles.v[k]
             over = foot.over(float(motion.soles.x[k, 2]) - motion.floor, speed, scale, begins=begins)
@@ -125,10 +127,14 @@ class TargetGenerator:
                 goal.place[2] = self.floor + foot.height + max(0.0, over) * retargeter.ratio
             goal.place[2] += heights[k] - self.floor
             goal.turn = foot.leveled(over, speed, scale, goal, begins=begins)
-            carries = foot is carrying and over < HIGH * scale
             others = any(foot is not other and other.stands and other.has_landed for other in self.feet.values())
             if foot.recovery is not None:
                 goal = foot.recovering(goal, heights[k])
+            carries = foot is carrying
+            if foot.stands and foot.leaves(over, speed, scale, goal, others=others):
+                carries = not self._is_light()
+                carries = carries and is_needed(self._force, foot, feet, rows.x[:, :2], retargeter.ours.leg)
+            carries = carries and over < HIGH * scale
             foot.decide(
                 over, speed, scale, goal, heights[k], others=others, stays=recovers, carries=carries, begins=begins
             )
@@ -288,12 +294,16 @@ class TargetGenerator:
     def _must_carry(self, *, is_beginning: bool) -> Foot | None:
         """The foot that the actor's weight must be on though it seems not to stand."""
         rows, leg = self.motion.rows, self.retargeter.ours.leg
-        if rows.a[1, 2] < -WEIGHTLESS * GRAVITY and not any(foot.stands for foot in self.feet.values()):
+        if self._is_light() and not any(foot.stands for foot in self.feet.values()):
             return None
         rate = GRAVITY / max(float(rows.x[1, 2]) - self.floor, 0.3 * leg)
         force = rows.x[1, :2] - rows.a[1, :2] / rate
         self._force += (1.0 if is_beginning else 1.0 - math.exp(-self.dt / CARRIED)) * (force - self._force)
         return must_carry(self._force, tuple(self.feet.values()), rows.x[:, :2], leg)
+
+    def _is_light(self) -> bool:
+        """Whether the actor flies, or nearly: no foot must carry it."""
+        return float(self.motion.rows.a[1, 2]) < -WEIGHTLESS * GRAVITY
 
     def _ground_under(self, places: Array, time: float) -> list[float]:
         """Height of the character's ground under places (K, 2) [m]."""

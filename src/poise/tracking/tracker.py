@@ -41,7 +41,7 @@ from poise.tracking.calibration import (
 )
 from poise.tracking.lists import Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
-from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles
+from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
 from poise.tracking.stance import Foot, carrying_points, eased, settle
 from poise.tracking.targets import STYLING, TargetGenerator
 
@@ -136,6 +136,7 @@ class PerformanceTracker:
             raise InvalidValue(f"dt is {dt:g} s; give up to 0.02 s. Slower actors are interpolated.")
         self.character = character
         self.actor = actor if isinstance(actor, Character) else Character.fit(actor)
+        require_size(character, self.actor)
         self.dt, self._actor_floor, self.terrain = dt, actor_floor, terrain
         self.floor = floor if terrain is None else terrain.ground
         self._every = 1 if actor_rate is None else max(1, round(1.0 / (dt * actor_rate)))
