@@ -446,11 +446,11 @@ class PerformanceTracker:
         ground = self._ground()
         height = float(self._generator.retargeter.ours.com[2]) - self.floor
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
-        low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low])]
+        fastest = 0.3 / self.dt  # as in the bounds of the list
+        low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low], fastest)]
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
-        step = Step(
-            state, contacts, dt=self.dt, external=felt(self.state, self.character, self._forces, self.time, external)
-        )
+        pushed = felt(state, self.character, self._forces, self.time, external)
+        step = Step(state, contacts, dt=self.dt, external=pushed)
         result = None
         try:
             terms = self.lists.falling(step, self.q, self.v, self._fall, ground)
