@@ -25,10 +25,14 @@ from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, Unk
 from poise.core.motion import Ground, Motion, Source
 from poise.edit import Budget, Scope, ballistic, load_touches, mend, repair
 from poise.edit.mend import Cures
+from poise.edit.repair import NEAR_ENDS
 from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.phases.floor import start_of
-from poise.phases.travel import direction_of_travel
+from poise.phases.travel import direction_of_travel, find_loop
+from poise.show.motion_scene import scene_of_edit
+from poise.show.recording import record
+from poise.show.unpack import read_recording
 from poise.spacetime.balance import Problem, cost, improve, look, problem_of
 from poise.spacetime.figure import (
     SPAN,
@@ -41,7 +45,9 @@ from poise.spacetime.figure import (
     exp_matrix,
     right_jacobian,
 )
+from poise.spacetime.style import STILL
 from poise.terrain import Terrain
+from tests.chromium import launched, needs_browser, opened
 from tests.clips import MOTIONS, needs_motions
 
 
@@ -56,9 +62,18 @@ def loaded(frames: int = 40) -> tuple[Motion, Character]:
     return kept, character
 
 
+def shaken(motion: Motion, size: float, hertz: float = 3.0) -> Motion:
+    """The motion with its root carried to and fro."""
+    moved = motion.translations.copy()
+    moved[:, 0, 0] += size * np.sin(2.0 * np.pi * hertz * motion.times)
+    return replace(motion, translations=moved)
+
+
 @pytest.fixture(scope="module")
 def walk() -> tuple[Motion, Character]:
-    return loaded()
+    """A walk that needs a repair."""
+    motion, character = loaded()
+    return shaken(motion, 0.006), character
 
 
 def test_the_six_rows_have_the_derivatives_of_central_differences(walk: tuple[Motion, Character]) -> None:
@@ -502,3 +517,85 @@ def test_what_carries_is_not_lifted() -> None:
     after = analyze(repair(motion, character, verify=False).motion, character).touch
     higher = (after.gaps - np.maximum(seen.gaps, 0.0))[seen.carries]
     assert np.percentile(higher, 95) < 0.013  # [m]; 9 mm, and 20 mm where they may
+
+
+def test_a_head_looks_where_it_looked(walk: tuple[Motion, Character]) -> None:
+    motion, character = shaken(walk[0], 0.03), walk[1]
+    edited = repair(motion, character, budget=Budget.parse("root 5mm"), verify=False)
+    joint = character.bodies[character.roles["head"]].joint
+    turned = rotations.angle_between(motion.world[1][:, joint], edited.motion.world[1][:, joint])
+    assert edited.report["after"]["joint_change_max_deg"] > 2.0
+    assert np.degrees(turned).max() < 2.5  # 6° where that costs nothing
+
+
+def test_a_body_that_stood_still_does_not_begin_to_bob(walk: tuple[Motion, Character]) -> None:
+    motion, character = walk
+    still = motion.translations.copy()
+    still[:, 0, 2] = still[:, 0, 2].mean()
+    clip = replace(motion, translations=still)
+    ease = problem_of(analyze(clip, character)).ease
+    assert ease[2] == STILL < ease[0]
+    bobbing = repair(clip, character, verify=False).motion.world[0][:, 0, 2] - still[:, 0, 2]
+    assert 0.0 < np.abs(bobbing).max() < STILL * 0.06 * character.leg_scale
+
+
+def test_a_clip_that_no_small_change_makes_physical_is_left_alone_unless_a_budget_is_given(
+    walk: tuple[Motion, Character],
+) -> None:
+    motion, character = walk
+    clip = shaken(motion, 0.4)
+    left = repair(clip, character)
+    assert np.array_equal(left.motion.rotations, clip.rotations)
+    assert left.report["chosen"] == 0
+    assert len(left.report["curve"]) > 1
+    assert any("left as it is" in note for note in left.report["notes"])
+    asked = repair(clip, character, budget=Budget.parse("joint 3deg"), verify=False)
+    assert asked.report["after"]["force_rms"] < left.report["before"]["force_rms"]
+
+
+def test_ends_that_nearly_meet_stay_where_they_are() -> None:
+    motion = poise.load(poise.sample_path("walk"))
+    character = Character.fit(motion)
+    # one round of the walk, less or more: how it was found does not matter, as long as it is no loop by the book
+    best = None
+    for last in range(40, motion.frame_count):
+        piece = shaken(motion.cut(0.0, float(motion.times[last])), 0.006)
+        loop = find_loop(piece)
+        if not loop.is_loop and math.radians(3.0) < loop.mismatch < NEAR_ENDS:
+            best = piece
+            break
+    assert best is not None
+    edited = repair(best, character, verify=False)
+    assert edited.report["after"]["joint_change_max_deg"] > 1.0
+    for k in (0, -1):
+        assert np.allclose(edited.motion.rotations[k], best.rotations[k], atol=1e-9)
+
+
+@needs_browser
+def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
+    walk: tuple[Motion, Character], tmp_path: Path
+) -> None:
+    motion, character = walk
+    edited = repair(motion, character, verify=False)
+    report = edited.report
+    assert report["chosen"] == len(report["curve"]) - 1
+    assert len(report.motions) == len(report["curve"]) > 2
+    assert np.array_equal(report.motions[-1].rotations, edited.motion.rotations)
+    least = Changes.between(motion, report.motions[1]).root_moved.max()
+    assert 0.0 < least < Changes.between(motion, edited.motion).root_moved.max()
+    path = tmp_path / "repair.html"
+    record(scene_of_edit(motion, edited.motion, report.data, choices=report.motions), path)
+    tracks = [t["name"] for t in read_recording(path).header["tracks"]]
+    with launched() as browser, opened(browser, path) as page:
+        dots = page.locator("#choices .dot")
+        assert dots.count() == len(report["curve"])
+
+        def seen() -> str:
+            place = page.evaluate("window.poise.project(0, 'Hips')")
+            return tracks[page.evaluate("([x, y]) => window.poise.pick(x, y)", place)["track"]]
+
+        assert seen() == tracks[0]
+        dots.nth(1).click()
+        assert seen() == "choice 1"
+        dots.nth(report["chosen"]).click()
+        assert seen() == tracks[0]

@@ -32,6 +32,8 @@ Flight = Annotated[
 ]
 
 
+MOST_CHOSEN = 4000
+"""A page holds all choices of an edit only of clips of so many frames, or it would get too large."""
 TRIES = 6
 """Amounts tried for a budget that refused an edit, at most."""
 
@@ -196,7 +198,9 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
             from poise.show.motion_scene import scene_of_edit
 
             has_layers = asked.record.suffix.lower() == ".html"
-            draw(scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers), asked.record)
+            choices = edited.report.motions if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
+            scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers, choices=choices)
+            draw(scene, asked.record)
     if asked.json:
         print_json(edited.report.data)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,68 +23,21 @@ from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.scope import Scope
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.floor import carried_ground
-from poise.phases.travel import loops
-from poise.spacetime.balance import Look, Problem, apply_offsets, improve, look, problem_of
+from poise.phases.travel import find_loop
+from poise.spacetime.balance import Look, Problem, apply_offsets, look, problem_of
+from poise.spacetime.search import ENOUGH, ROUNDS, Limits, Point, is_in_vain, point_of, search, within
 from poise.terrain import Terrain
 
-WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-"""Weights of what is left of force and moment, from the least change to the most physical."""
-ROUNDS = 1, 2
-"""Gauss-Newton steps at each weight of the search, which begins where the last one ended, and once it is chosen."""
-GAIN = 0.98
-"""Share of what is left, below which another weight is worth its change [1]."""
 AGAIN = 2
 """Times that the changed clip is looked at anew."""
-TIGHTER = 8
-"""Times that offsets beyond the budget are made dearer, at most."""
 DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
 TINY = 1e-9
 """A budget below this is none, and what it is for stays as it is [rad], [m]."""
+NEAR_ENDS = math.radians(10.0)
+"""Ends whose joints differ by less belong together, as those of a loop: they stay as they are [rad, rms]."""
 MUCH = 0.1
 """Share of the weight that is reported if it is left [1]."""
-PERSON = 70.0
-"""Moments are reported for a figure of this mass [kg]."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """One choice between physical and unchanged.
-
-    Attributes:
-        weight: Of what is left of force and moment.
-        force: What is left, root mean square over frames, as a share of the weight [1].
-        moment: The same for a figure of 70 kg [N m].
-        joint, joint_max: Turn of the joints, root mean square over joints and frames and largest [rad].
-        root, root_max: Shift of the root, the same [m].
-        slip: Way of standing points from where they stand, root mean square [m].
-        change: Of all offsets together, root mean square over frames; 3 cm of the root (by leg) or 5° of one joint
-            count as 1.
-    """
-
-    weight: float
-    force: float
-    moment: float
-    joint: float
-    joint_max: float
-    root: float
-    root_max: float
-    slip: float
-    change: float
-
-    def report(self) -> dict[str, float]:
-        """As the report has it."""
-        return {
-            "weight": self.weight,
-            "force_rms": self.force,
-            "moment_rms_Nm": self.moment,
-            "joint_change_rms_deg": math.degrees(self.joint),
-            "joint_change_max_deg": math.degrees(self.joint_max),
-            "root_change_rms_m": self.root,
-            "root_change_max_m": self.root_max,
-            "stance_slip_rms_m": self.slip,
-            "change": self.change,
-        }
 
 
 def repair(
@@ -163,7 +116,8 @@ def repair(
             raise InvalidValue(f"Frame {frame} is not in the clip; it has frames 0 to {motion.frame_count - 1}.")
     asked = _complete(budget, body)
     still = {body.body_index(name) for name in freeze}
-    is_loop, interval = loops(motion), _interval(motion, scope)
+    ends, interval = find_loop(motion), _interval(motion, scope)
+    is_loop = ends.is_loop or ends.mismatch < NEAR_ENDS
     may = {
         "frozen": still | set(np.flatnonzero(_turn_limits(body, asked) < TINY).tolist()),
         "holds_root": 0 in still or asked.root < TINY,
@@ -181,119 +135,80 @@ def repair(
         return apply_offsets(body, motion, offsets, problem.figure)
 
     problem = problem_of(seen, **may)
-    chosen, curve = _search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), asked)
-    for _ in range(AGAIN if len(curve) > 1 else 0):
+    limits = _limits(problem, asked, budget)
+    states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
+    # who names a budget or an interval has decided already
+    in_vain = budget is None and interval is None and is_in_vain(curve[0], curve[-1])
+    number = 0 if in_vain else len(curve) - 1
+    chosen = states[number]
+    others = [changed_by(problem, state) for state in states[1:]]
+    for _ in range(AGAIN if number else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
         anew = problem_of(analyze(changed_by(problem, chosen), body, **how), made=chosen.coefficients, **may)
-        anew = replace(anew, origins=problem.origins, room=problem.room, lift=problem.lift)
-        chosen = _within(anew, look(anew, chosen.coefficients), curve[-1].weight, asked, rounds=ROUNDS[1])
-    result = changed_by(problem, chosen, scope.amount)
-    changes = Changes.between(motion, result, root_mover(body))
+        same = {"origins": problem.origins, "room": problem.room, "lift": problem.lift, "looked": problem.looked}
+        anew = replace(anew, price=problem.price, ease=problem.ease, **same)
+        chosen = within(anew, look(anew, chosen.coefficients), curve[number].weight, limits, rounds=ROUNDS[1])
+        curve[number] = point_of(anew, chosen, curve[number].weight)
     looked = {"interval": interval, "only_touches": flags is not None, "grips": grips}
-    after = measures(analyze(result, body, **how), **looked) | _changed(changes)
-    limits = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
-    report = report_of(
-        "repair",
-        motion,
-        result,
-        changes,
-        settings={
-            "amount": scope.amount,
-            "interval": scope.interval,
-            "keep": list(keep),
-            "freeze": list(freeze),
-            "exact": sorted(exact),
-            "friction": friction,
-            "gravity": gravity,
-            "low_pass": str(seen.filter),
-            "low_pass_hz": seen.filter.hz,
-            "weight": curve[-1].weight,
-            "budget": limits,
-            "loop": is_loop,
-        },
-        before=measures(seen, **looked),
-        after=after,
-        kept={"exact_frames": len(exact), "loop": is_loop},
-        budget=budget,
-        character=body,
-        amount=scope.amount,
-        notes=_notes(seen, curve),
-    )
-    report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, grips)
-    report.data["curve"] = [point.report() for point in curve]
-    edited = Edited(result, report)
+    allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
-    def less(amount: float) -> Edited:
-        return repair(
+    def edited_by(amount: float) -> Edited:
+        result = changed_by(problem, chosen, amount)
+        changes = Changes.between(motion, result, root_mover(body))
+        report = report_of(
+            "repair",
             motion,
-            character,
-            scope=replace(scope, amount=amount),
+            result,
+            changes,
+            settings={
+                "amount": amount,
+                "interval": scope.interval,
+                "keep": list(keep),
+                "freeze": list(freeze),
+                "exact": sorted(exact),
+                "friction": friction,
+                "gravity": gravity,
+                "low_pass": str(seen.filter),
+                "low_pass_hz": seen.filter.hz,
+                "weight": curve[number].weight,
+                "budget": allowed,
+                "loop": is_loop,
+            },
+            before=measures(seen, **looked),
+            after=measures(analyze(result, body, **how), **looked) | _changed(changes),
+            kept={"exact_frames": len(exact), "loop": is_loop},
             budget=budget,
-            keep=keep,
-            freeze=freeze,
-            exact=exact,
-            terrain=terrain,
-            floor=floor,
-            contacts=contacts,
-            friction=friction,
-            gravity=gravity,
-            trust_time=trust_time,
-            verify=False,
+            character=body,
+            amount=amount,
+            notes=_notes(seen, curve, number),
         )
+        report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, grips)
+        report.data["curve"] = [point.report() for point in curve]
+        report.data["chosen"] = number
+        motions = [motion, *others]
+        motions[number] = result
+        return Edited(result, replace(report, motions=tuple(motions)))
 
-    if not verify:
+    edited = edited_by(scope.amount)
+    if not verify or not number:
         return edited
     ground = terrain if isinstance(terrain, str) else None
-    return verified(edited, motion, character, less, floor=floor, terrain=ground)
+    return verified(edited, motion, character, edited_by, floor=floor, terrain=ground)
 
 
-def _search(problem: Problem, start: Look, budget: Budget) -> tuple[Look, list[Point]]:
-    """The most physical state that keeps the budget, and what was seen on the way to it."""
-    state, curve = start, [_point(problem, start, 0.0)]
-    for weight in WEIGHTS:
-        tried = _within(problem, state, weight, budget)
-        seen = _point(problem, tried, weight)
-        if _left(seen) < GAIN * _left(curve[-1]):
-            state = tried
-            curve.append(seen)
-        elif len(curve) > 1:
-            break  # more weight buys nothing any more
-    return state, curve
-
-
-def _within(problem: Problem, state: Look, weight: float, budget: Budget, rounds: int = ROUNDS[0]) -> Look:
-    """Steps at one weight; offsets beyond the budget become dearer until they keep it."""
-    price = problem.price
-    for _ in range(rounds):
-        state = improve(problem, state, weight, price)
-    for _ in range(TIGHTER):
-        over = _excess(problem, state, budget)
-        if over.max() <= 1.0:
-            return state
-        price = price * np.maximum(1.0, 1.1 * over) ** 2
-        state = improve(problem, state, weight, price)
-    worst = float(_excess(problem, state, budget).max())
-    if worst > 1.0:  # by a hair: all offsets give way
-        state = look(problem, state.coefficients / worst)
-    return state
-
-
-def _left(point: Point) -> float:
-    return point.force + point.moment / (PERSON * GRAVITY * 0.4)
-
-
-def _excess(problem: Problem, state: Look, budget: Budget) -> Array:
-    """How far each offset of each frame is beyond its budget: 1 is all that is allowed, shape (K, N)."""
-    over = np.zeros_like(state.offsets)
-    figure = problem.figure
-    limits = _turn_limits(problem.character, budget)
-    # splines may swing between the frames that are looked at: a percent is kept free
-    room = 0.99
-    over[:, :3] = np.linalg.norm(state.offsets[:, :3], axis=1)[:, None] / (room * max(budget.root, TINY))
-    for b in range(len(figure.parents)):
+def _limits(problem: Problem, asked: Budget, given: Budget | None) -> Limits:
+    """What each offset may be at most. Without a budget of its own, less for what hardly moves in the clip."""
+    figure, body = problem.figure, problem.character
+    told = Budget() if given is None else given
+    own = {j for joints in told.joints_of(body.skeleton, body).values() for j in joints}
+    room, most = problem.ease, np.empty(figure.size)
+    most[:3] = asked.root * (1.0 if math.isfinite(told.root) else room[:3])
+    for b, limit in enumerate(_turn_limits(body, asked)):
+        is_told = math.isfinite(told.joint) or body.bodies[b].joint in own or (b == 0 and math.isfinite(told.root_turn))
         columns = figure.columns(b)
-        over[:, columns] = np.linalg.norm(state.offsets[:, columns], axis=1)[:, None] / (room * max(limits[b], TINY))
-    return over
+        most[columns] = limit * (1.0 if is_told else room[columns])
+    # splines may swing between the frames that are looked at: a percent is kept free
+    return Limits(0.99 * np.maximum(most, TINY), max(asked.joint, TINY))
 
 
 def _turn_limits(body: Character, budget: Budget) -> Array:
@@ -308,41 +223,6 @@ def _turn_limits(body: Character, budget: Budget) -> Array:
     return limits
 
 
-def _point(problem: Problem, state: Look, weight: float) -> Point:
-    figure = problem.figure
-    left = (state.carried.left / problem.scale)[problem.is_open[1:-1]]
-    per_person = PERSON / figure.mass
-    turns = (
-        np.stack([np.linalg.norm(state.offsets[:, figure.columns(b)], axis=1) for b in range(1, len(figure.parents))])
-        if len(figure.parents) > 1
-        else np.zeros((1, len(figure.times)))
-    )
-    moved = np.linalg.norm(state.offsets[:, :3], axis=1)
-    return Point(
-        weight,
-        _rms(left[:, :3]) / (figure.mass * max(problem.gravity, 1e-9)),
-        per_person * _rms(left[:, 3:]),
-        float(np.sqrt(np.mean(turns**2))),
-        float(turns.max()),
-        _rms(moved[:, None]),
-        float(moved.max()),
-        _slip_of(problem, state),
-        float(np.sqrt(np.mean(np.sum(state.offsets**2 / problem.plain, axis=1)))),
-    )
-
-
-def _slip_of(problem: Problem, state: Look) -> float:
-    count = len(problem.character.contact_points)
-    stands = problem.stands[:, :count] & problem.is_open[:, None]
-    ways = (state.pose.points - problem.anchors)[:, :count][stands]
-    return _rms(ways) if len(ways) else 0.0
-
-
-def _rms(rows: Array) -> float:
-    """Root mean square of the lengths of rows (K, n)."""
-    return float(np.sqrt(np.mean(np.sum(np.square(rows), axis=1)))) if len(rows) else 0.0
-
-
 def measures(
     seen: Analysis,
     interval: tuple[float, float] | None = None,
@@ -353,7 +233,7 @@ def measures(
     """What a clip asks of the world beyond what its contacts can give, found anew from the clip alone."""
     problem = problem_of(seen, interval=interval, only_touches=only_touches, grips=grips)
     state = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
-    here = _point(problem, state, 0.0)
+    here = point_of(problem, state, 0.0)
     return {"force_rms": here.force, "moment_rms_Nm": here.moment, "stance_slip_rms_m": here.slip}
 
 
@@ -421,13 +301,22 @@ def _require_time(seen: Analysis) -> None:
     )
 
 
-def _notes(seen: Analysis, curve: Sequence[Point]) -> tuple[str, ...]:
+def _notes(seen: Analysis, curve: Sequence[Point], number: int) -> tuple[str, ...]:
     notes: list[str] = []
-    if len(curve) == 1:
+    start, chosen, best = curve[0], curve[number], curve[-1]
+    if len(curve) == 1 and start.left < ENOUGH:
+        notes.append("The clip is physical already; it is left as it is.")
+    elif len(curve) == 1:
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")
-    elif curve[-1].force > MUCH:
+    elif not number:
         notes.append(
-            f"{100.0 * curve[-1].force:.0f} % of the weight is still held by nothing: the budget is used up. A larger "
+            f"Force without a support is {100.0 * start.force:.0f} % of the weight, and the usual budget would only "
+            f"bring it to {100.0 * best.force:.0f} %, so the clip is left as it is. Are its contacts and frame rate "
+            "right (--contacts, --source-fps)? With a --budget of your own, the repair changes all that it allows."
+        )
+    elif chosen.force > MUCH:
+        notes.append(
+            f"{100.0 * chosen.force:.0f} % of the weight is still held by nothing: the budget is used up. A larger "
             "--budget goes on; glitches, wrong contacts or a wrong rate cannot be repaired (poise check names them)."
         )
     if seen.filter.is_on:

@@ -92,9 +92,11 @@ class EditReport:
 
     Attributes:
         data: What `--report` writes.
+        motions: The clip at each point of `data["curve"]`, where an edit gives a curve.
     """
 
     data: dict[str, Any] = field(default_factory=dict)
+    motions: tuple[Motion, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]

@@ -26,6 +26,8 @@ from poise.show.scene import (
     GHOST,
     GHOST_COLOR,
     SOLID,
+    Choice,
+    Choices,
     Color,
     Curve,
     Layer,
@@ -305,7 +307,12 @@ def _checked(texture: bytes | None) -> tuple[bytes | None, str]:
 
 
 def scene_of_edit(
-    before: Motion, after: Motion, report: dict[str, Any] | None = None, *, physics: bool = False
+    before: Motion,
+    after: Motion,
+    report: dict[str, Any] | None = None,
+    *,
+    physics: bool = False,
+    choices: Sequence[Motion] = (),
 ) -> Scene:
     """What a recording of an edit shows, in the time of the edited clip.
 
@@ -315,6 +322,7 @@ def scene_of_edit(
         report: The edit's report, for the title and the notes.
         physics: Show the analysis of the edited clip (flights, momenta, support, pressure), dashed the path that the
             center of mass took before, and in each plot the lines of before besides those of after.
+        choices: The clip at each point of the report's curve; the page shows another one when its point is clicked.
     """
     own, edited = fit(before), fit(after)
     lasting = after.times[after.times <= before.times[-1]]
@@ -337,7 +345,27 @@ def scene_of_edit(
     title, notes = file_name(before), scene.notes
     if report is not None:
         title, notes = f"{title}: edit {report['edit']}", notes + tuple(report["notes"])
-    return replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
+    scene = replace(scene, tracks=(*scene.tracks, ghost), overlays=overlays, title=title, notes=notes)
+    return scene if report is None or len(choices) < 2 else _with_choices(scene, report, choices, edited)
+
+
+def _with_choices(scene: Scene, report: dict[str, Any], choices: Sequence[Motion], body: Character) -> Scene:
+    """The scene with a chart of how physical against how much changed, and the clip at each of its points."""
+    chosen, tracks, layers, points = report["chosen"], [], [], []
+    own, skins = scene.tracks[0], skins_of(choices[0])
+    for k, (point, motion) in enumerate(zip(report["curve"], choices)):
+        label = (
+            f"force left {100.0 * point['force_rms']:.1f} % of the weight, moment {point['moment_rms_Nm']:.3g} N m; "
+            f"joints by up to {point['joint_change_max_deg']:.2g}°, root by {100.0 * point['root_change_max_m']:.2g} cm"
+        )
+        layer = own.name if k == chosen else f"choice {k}"
+        points.append(Choice(layer, point["change"], 100.0 * point["force_rms"], label))
+        if k != chosen:
+            tracks.append(track_of_motion(motion, body, name=layer, skins=skins))
+            layers.append(Layer(layer, f"choice {k}: force left {100.0 * point['force_rms']:.1f} %", is_on=False))
+    chart = Choices("Choices", "change (1: a joint by 5°, or the root by 3 cm)", "force left [% of the weight]",
+                    tuple(points), chosen)  # fmt: skip
+    return replace(scene, tracks=(*scene.tracks, *tracks), layers=(*scene.layers, *layers), choices=chart)
 
 
 def _both(after: tuple[Plot, ...], before: tuple[Plot, ...]) -> tuple[Plot, ...]:

@@ -9,6 +9,7 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
@@ -225,6 +226,8 @@ def pack(scene: Scene, *, is_live: bool = False) -> bytes:
     }
     if scene.views:
         header["views"] = list(scene.views)
+    if scene.choices is not None:
+        header["choices"] = asdict(scene.choices)
     used = [layer for t in tracks for layer in (t["layer"], *([f"{t['layer']}.shapes"] if t["skins"] else []))]
     used += [o["layer"] for o in overlays]
     header["layers"] = [{"name": x.name, "label": x.label, "on": x.is_on} for x in _layers(scene, used)]

@@ -1,10 +1,11 @@
 """A clip in balance: the least offsets of all joints over time that make its contacts able to carry it.
 
-    min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖²
+    min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖² + Σ ‖gaze / γ‖²
 
-y are B-spline coefficients of the offsets x(t). `left` is what of force and moment the best contact forces inside their
-friction cones do not give, six rows a frame; joint torques never enter. The forces are projected out (variable
-projection), the rest is a banded Gauss-Newton step.
+`gaze` is the turn of the head in the world; σ is smaller for what hardly moves in the clip (`style`). y are B-spline
+coefficients of the offsets x(t). `left` is what of force and moment the best contact forces inside their friction cones
+do not give, six rows a frame; joint torques never enter. The forces are projected out (variable projection), the rest
+is a banded Gauss-Newton step.
 
 Source: the force-plate-free relative of residual reduction; Witkin and Kass 1988 for constraints over time. Deviates:
 no torques and no collocation of states; a clip is changed within a price, not made anew.
@@ -35,6 +36,7 @@ from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
 from poise.phases.travel import in_place_velocity
 from poise.spacetime.figure import SPAN, BlockSystem, Carried, Demand, Figure, Pose, Spline, carry, demand, demand_rows
+from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of, turn_rows
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
@@ -83,6 +85,8 @@ class Problem:
         is_free: Coefficients that may change, shape (M,).
         is_used: Offsets that may change, shape (N,).
         made: Coefficients whose offsets the figure has already, shape (M, N).
+        ease: Share of σ that fits what each offset's joint does in the clip, shape (N,).
+        looked: Rotation of the head in the clip, shape (K, 3, 3).
     """
 
     figure: Figure
@@ -103,6 +107,8 @@ class Problem:
     is_free: Flags
     is_used: Flags
     made: Array
+    ease: Array
+    looked: Array
 
     @cached_property
     def size(self) -> float:
@@ -114,6 +120,11 @@ class Problem:
         """Makes force and moment shares of the weight, shape (6,)."""
         weight = self.figure.mass * max(self.gravity, 1e-9)
         return np.repeat([1.0 / weight, 1.0 / (weight * REACH * self.size)], 3)
+
+    @cached_property
+    def head(self) -> int:
+        """The body whose direction in the world is kept, −1 for none."""
+        return head_of(self.character)
 
     @cached_property
     def plain(self) -> Array:
@@ -188,7 +199,7 @@ def look(problem: Problem, coefficients: Array) -> Look:
 
 
 def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
-    """What the search minimizes: weight · what is left + offsets and their bends + slip + sinking of other points."""
+    """What the search minimizes: weight · what is left + offsets, their bends, slip, sinking and turns of the head."""
     bends = _bends(problem, seen.coefficients)
     slip = _slip(problem, seen.pose)
     return float(
@@ -197,6 +208,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
         + np.square(slip / (SLIP * problem.size)).sum()
         + np.square(_off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
+        + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
     )
 
 
@@ -225,6 +237,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     bend = _window(problem.basis[1], first, group, 0)
     bends, slip = _bends(problem, seen.coefficients), _slip(problem, seen.pose) / (SLIP * problem.size)
     off = _off_ground(problem, seen.pose) / (SLIP * problem.size)
+    gaze = gaze_turns(seen.pose, problem.head, problem.looked) / GAZE
     smooth_price = SMOOTH**4 * problem.price
     for begin in range(0, frames, CHUNK):
         end = min(begin + CHUNK, frames)
@@ -240,10 +253,14 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
         left = np.zeros((end - begin, 6))
         left[shift : shift + len(wanted)] = (root @ wanted[..., None])[..., 0]
         standing = _standing_rows(problem, seen.pose, slice(begin, end), used, off)
+        turning = turn_rows(figure, seen.pose, slice(begin, end), problem.head)[:, :, used] / GAZE
         for a, z in _alike(group, begin, end):
             k, own = slice(a, z), slice(a - begin, z - begin)
             rows = [balance[own].reshape(-1, SPAN * count)]
             values = [left[own].ravel()]
+            if problem.head >= 0:
+                rows.append(np.einsum("kw,kin->kiwn", here[k], turning[own]).reshape(-1, SPAN * count))
+                values.append(gaze[k].ravel())
             for point, jacobian in standing:
                 on = np.flatnonzero(problem.stands[k, point])
                 if len(on):
@@ -347,6 +364,7 @@ def problem_of(
     kept = _thinned(motion, exact)
     pose = figure.pose(np.zeros((motion.frame_count, figure.size)))
     touch = analysis.touch
+    ease, head = ease_of(figure, 2.0 * ANGLE, 3.0 * LENGTH * size), head_of(character)
     radii = np.array([p.radius for p in character.contact_points])
     touched = pose.points - radii[:, None] * touch.normals
     height, normals, _ = ground_under(analysis.terrain, pose.points, analysis.times)
@@ -394,11 +412,13 @@ def problem_of(
         np.concatenate([lift[kept], np.full((len(kept), extra), np.inf)], axis=1),
         analysis.friction,
         analysis.gravity,
-        _prices(figure, size, kept, exact),
+        _prices(figure, size, kept, exact) / ease**2,
         spline,
         _free(spline, figure.times, interval, holds_ends),
         _used(figure, frozen, holds_root),
         np.zeros((spline.count, figure.size)) if made is None else made,
+        ease,
+        pose.turns[kept, head],
     )
 
 

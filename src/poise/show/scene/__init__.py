@@ -2,6 +2,8 @@
 
 from poise.show.scene.overlays import (
     GOALS,
+    Choice,
+    Choices,
     Control,
     Curve,
     Label,
@@ -46,6 +48,8 @@ __all__ = [
     "Arrow",
     "Ball",
     "Box",
+    "Choice",
+    "Choices",
     "Color",
     "Control",
     "Curve",

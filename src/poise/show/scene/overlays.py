@@ -264,3 +264,37 @@ class Control:
 def _check(name: str, what: str, array: Array, width: int) -> None:
     if array.ndim != 3 or array.shape[2] != width:
         raise InvalidValue(f"{name!r}: {what} have shape {array.shape}; give (T, N, {width}) or (1, N, {width}).")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several results: where it lies in the chart of choices, and the layer that shows it.
+
+    Attributes:
+        layer: Name of its track.
+        x, y: Its place in the chart, in the units of the axes.
+        label: Its numbers in words.
+    """
+
+    layer: str
+    x: float
+    y: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Several results of one computation; the page shows one at a time, and a click on a point of the chart another.
+
+    Attributes:
+        title: Of the chart.
+        x_label, y_label: What the axes are, with units.
+        points: In the order of the line through them.
+        chosen: Number of the point that is marked, and shown at first.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    points: tuple[Choice, ...]
+    chosen: int

@@ -13,7 +13,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import world_pose
 from poise.core.typing import Array
-from poise.show.scene.overlays import Control, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row
+from poise.show.scene.overlays import Choices, Control, Curve, Label, Layer, Overlay, Plot, Points, Polygon, Row
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
@@ -247,6 +247,7 @@ class Scene:
         notes: Short lines on where it comes from.
         views: Names of the parts of the page, each with its own tracks and overlays; empty for one.
         camera: From where pictures show it best, a name of `record.VIEWS`.
+        choices: Several results, of which the page shows one at a time, or None.
     """
 
     times: Array
@@ -263,6 +264,7 @@ class Scene:
     notes: tuple[str, ...] = ()
     views: tuple[str, ...] = ()
     camera: str = "side"
+    choices: Choices | None = None
 
     def __post_init__(self) -> None:
         frames = len(self.times)

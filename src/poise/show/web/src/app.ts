@@ -1,6 +1,7 @@
 /** The page as a whole: a world on the stage, a clock or a live line, and what the viewer touches. */
 import * as THREE from "three";
 import { firstShot, lookOf, place } from "./camera";
+import { fillChoices } from "./choices";
 import { Clock, clockText } from "./clock";
 import { setIcon } from "./icons";
 import type { Options } from "./options";
@@ -105,6 +106,7 @@ export class App {
     if (header.title) document.title = `${header.title} · Poise`;
     fillLegend($("legend"), header);
     fillLayers($("layers"), header, this.world!.isOn, (name, on) => this.layer(name, on));
+    fillChoices($("choices"), header, (name, on) => this.layer(name, on));
     fillHelp($("help"), header, this.world!.isLive);
     $("tool-layers").hidden = header.layers.length === 0;
     $("tool-plots").hidden = header.plots.length === 0;

@@ -145,6 +145,15 @@ export interface Control {
   choices?: string[];
 }
 
+/** Several results; each point's layer shows one of them. */
+export interface Choices {
+  title: string;
+  x_label: string;
+  y_label: string;
+  points: { layer: string; x: number; y: number; label: string }[];
+  chosen: number;
+}
+
 export interface Header {
   format: string;
   version: number;
@@ -164,6 +173,7 @@ export interface Header {
   timeline: TimelineRow[];
   plots: Plot[];
   controls: Control[];
+  choices?: Choices;
 }
 
 /** The view (half of the page) that something belongs to. */

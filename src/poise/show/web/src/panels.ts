@@ -1,4 +1,5 @@
 /** The cards over the scene: layers, help, live controls, legend. All words from a file are set as text. */
+import { choiceLayers } from "./choices";
 import type { Control, Header, Track } from "./format";
 import { css } from "./timeline";
 
@@ -38,8 +39,10 @@ function element<K extends keyof HTMLElementTagNameMap>(tag: K, text = "", name 
 /** Names and colors of the figures, above the scene. */
 export function fillLegend(list: HTMLElement, header: Header): void {
   list.replaceChildren();
-  if (header.tracks.length < 2) return;
-  for (const { name, track } of legendOf(header.tracks).slice(0, 8)) {
+  const others = choiceLayers(header);
+  const tracks = header.tracks.filter((track) => !others.has(track.layer));
+  if (tracks.length < 2) return;
+  for (const { name, track } of legendOf(tracks).slice(0, 8)) {
     const item = element("li");
     const dot = element("i", "", track.style === "ghost" ? "is-ghost" : "");
     dot.style.background = dot.style.borderColor = css(track.color);
@@ -71,7 +74,9 @@ export function fillLayers(
   change: (name: string, on: boolean) => void,
 ): void {
   card.replaceChildren();
+  const others = choiceLayers(header);
   for (const layer of header.layers) {
+    if (others.has(layer.name)) continue;
     const label = element("label");
     const box = element("input");
     box.type = "checkbox";

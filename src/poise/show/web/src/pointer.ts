@@ -36,7 +36,8 @@ export function pick(stage: Stage, world: World, x: number, y: number): Hit | nu
 }
 
 function isSeen(world: World, figure: Figure): boolean {
-  return world.isOn(figure.track.layer) || world.isOn(`${figure.track.layer}.shapes`);
+  const { layer, skins } = figure.track;
+  return world.isOn(layer) || (!!skins?.length && world.isOn(`${layer}.shapes`));
 }
 
 export class Pointer {

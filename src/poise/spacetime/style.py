@@ -1,0 +1,65 @@
+"""What eyes notice first in a changed clip: where the head looks, and what moves now though it stood still.
+
+Each of many joints may turn by a little and the head then sways by a lot; and a body that was drawn still may begin to
+bob. Offsets alone do not show either, so both have a price of their own.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from poise.body.character import Character
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.spacetime.figure import Figure, Pose, axial
+
+GAZE = math.radians(1.0)
+"""Turn of the head in the world that costs one unit a frame [rad]."""
+STILL = 0.2
+"""What does not move at all in the clip may change by this share of what a moving thing may [1]."""
+
+
+def head_of(character: Character) -> int:
+    """The body whose direction in the world is kept; −1 if there is no head."""
+    return character.roles.get("head", -1)
+
+
+def gaze_turns(pose: Pose, head: int, looked: Array) -> Array:
+    """Turn of the head in the world against where it looked [rad], shape (K, 3); sin θ in place of θ.
+
+    Args:
+        pose: K frames.
+        head: A body, or −1 for none: then nothing turns.
+        looked: Its rotation before, shape (K, 3, 3).
+    """
+    if head < 0:
+        return np.zeros((len(pose.com), 3))
+    return 0.5 * axial(pose.turns[:, head] @ np.swapaxes(looked, -1, -2))
+
+
+def turn_rows(figure: Figure, pose: Pose, frames: slice, body: int) -> Array:
+    """How a body turns in the world with the offsets of its chain, shape (k, 3, N)."""
+    moves = pose.moves[frames]
+    rows = np.zeros((len(moves), 3, figure.size))
+    while body >= 0:
+        own = moves[:, body]
+        rows[:, :, figure.columns(body)] = own @ figure.axes[body][:, None] if figure.is_hinge[body] else own
+        body = int(figure.parents[body])
+    return rows
+
+
+def ease_of(figure: Figure, angle: float, length: float) -> Array:
+    """Share (N,) of an offset's usual size that fits the clip's own movement, from STILL to 1.
+
+    A joint that turns by `angle` [rad] or more over the clip has 1, the root along an axis of the world that moves by
+    `length` [m] or more, too.
+    """
+    ease = np.ones(figure.size)
+    ease[:3] = np.ptp(figure.root, axis=0) / length
+    for b in range(len(figure.parents)):
+        turns = rotations.from_matrix(figure.local[:, b])
+        middle = turns[len(turns) // 2]
+        ease[figure.columns(b)] = rotations.angle_between(turns, middle).max() / angle
+    return np.clip(ease, STILL, 1.0)
