@@ -26,7 +26,7 @@ from poise.check.profile import ROOT, Profile, load_profile
 from poise.check.report import ClipReport, Wanted, unreadable
 from poise.check.whole import limit_findings, rate_findings, timed_findings
 from poise.core.batch import ProcessDied, cores, each
-from poise.core.errors import PoiseError, UnreadableFile
+from poise.core.errors import PoiseError, UnreadableFile, failed_inside
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.files import read_head
@@ -317,7 +317,7 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
         if not names:
             return (ClipReport(str(path), "", "skipped"),)
     except Exception as error:
-        return (unreadable(path, _failed(error)),)
+        return (unreadable(path, failed_inside(error)),)
     found = []
     for name in names:
         try:
@@ -325,12 +325,8 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
         except PoiseError as error:
             found.append(replace(unreadable(path, str(error)), clip=name))
         except Exception as error:
-            found.append(replace(unreadable(path, _failed(error)), clip=name))
+            found.append(replace(unreadable(path, failed_inside(error)), clip=name))
     return tuple(found)
-
-
-def _failed(error: Exception) -> str:
-    return f"Poise failed inside ({type(error).__name__}: {error}). Please report this."
 
 
 def read_clip(path: Path, options: ReadOptions) -> Motion:

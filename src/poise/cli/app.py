@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from poise.core.errors import InvalidValue, MotionWarning, PoiseError, on_command_line
+from poise.core.errors import InvalidValue, MotionWarning, PoiseError, failed_inside, on_command_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,10 +161,7 @@ def answered(call: Callable[[], Any], *, debug: bool = False) -> int:
 
                 _complain(f"{error.filename or 'A file'} cannot be read or written: {why(error)}.")
                 return WRONG_USE
-            _complain(
-                f"Poise failed inside ({type(error).__name__}: {error}). This is a bug: please report it, with the "
-                "traceback that --debug shows."
-            )
+            _complain(f"{failed_inside(error)} --debug shows the traceback.")
         finally:
             on_command_line.reset(token)
     return WRONG_USE

@@ -166,6 +166,28 @@ class UnreadableFile(PoiseError, OSError):
     """A file that is not there, or cannot be opened or written at all."""
 
 
+class InternalError(PoiseError, RuntimeError):
+    """A mistake in Poise, not in what it was given; its cause is the error that was met.
+
+    Example:
+        >>> try:
+        ...     poise.load("walk.bvh")
+        ... except poise.core.errors.InternalError as error:
+        ...     print(error, error.__cause__)
+    """
+
+
+def failed_inside(error: BaseException) -> str:
+    """What to say of an error that nobody raised on purpose: its kind, and the last line of Poise it came through."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        _, ours, file = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/poise/")
+        if ours:
+            place = f", poise/{file}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"Poise failed inside ({type(error).__name__}: {str(error)[:200]}{place}). This is a bug: please report it."
+
+
 class StepInfeasible(PoiseError, RuntimeError):
     """One step has no solution under its hard constraints.
 

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnknownName, UnreadableFile
+from poise.core.errors import (
+    FileFormatError,
+    InternalError,
+    InvalidValue,
+    MissingExtra,
+    UnknownName,
+    UnreadableFile,
+    failed_inside,
+)
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
@@ -118,7 +126,7 @@ def load_skeleton(
 def _reading(path: Path) -> Iterator[None]:
     """Whatever goes wrong while a file is read is an error that names the file.
 
-    Readers check what they use. This is the last guard, for files that no check foresaw.
+    Readers check what they use and say what is wrong with a file. What none foresaw is a bug, and is told as one.
     """
     try:
         yield
@@ -131,9 +139,8 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise UnreadableFile(f"{path} cannot be read: {error.strerror or error}.") from error
     except Exception as error:
-        problem = f"It is not built as its format says ({type(error).__name__}: {str(error)[:200]})."
-        cure = "Export it again. If other programs read it, please report it."
-        raise FileFormatError(problem, path=path, cure=cure) from error
+        hint = "If the file is damaged, Poise should have said where; exporting it again may help."
+        raise InternalError(f"{path}: {failed_inside(error)} {hint}") from error
 
 
 def save(

@@ -185,14 +185,38 @@ class _Waiting:
     folders: list[Path] = field(default_factory=list)
 
     def put_in_place(self) -> None:
-        while self.files:
-            beside, target = self.files[0]
-            try:
+        """Each file takes the place of its target; where one cannot, all targets are again what they were.
+
+        What stood at a target is kept as a second name of the same file until all are in place. A file system without
+        hard links cannot: what was replaced there before the failure stays replaced.
+        """
+        done: list[tuple[Path, Path, bool]] = []  # the second name, the target, whether something stood there
+        beside = target = Path()
+        try:
+            for beside, target in self.files:
+                second, stood = _name_beside(target), target.exists()
+                done.append((second, target, stood))
+                if stood and len(self.files) > 1:
+                    with suppress(OSError):
+                        os.link(target, second)
                 os.replace(beside, target)
-            except OSError as error:
-                self.discard()
+        except BaseException as error:
+            if beside.exists() and done:  # the last one still waits
+                done[-1][0].unlink(missing_ok=True)
+                done.pop()
+            for second, place, stood in reversed(done):
+                with suppress(OSError):
+                    if second.exists():
+                        os.replace(second, place)
+                    elif not stood:
+                        place.unlink()
+            self.discard()
+            if isinstance(error, OSError):
                 raise UnreadableFile(f"{target} cannot be written: {why(error)}.") from error
-            del self.files[0]
+            raise
+        for second, _, _ in done:
+            second.unlink(missing_ok=True)
+        self.files = []
 
     def discard(self) -> None:
         for beside, _ in self.files:
@@ -211,7 +235,9 @@ _WAITING: ContextVar[_Waiting | None] = ContextVar("files that wait for the othe
 def all_or_none() -> Iterator[None]:
     """Files written inside appear together at the end, or none if one fails; an interrupt keeps those that are whole.
 
-    Folders that `make_folder` made inside go again with them. Inside another `all_or_none`, all wait for its end.
+    Folders that `make_folder` made inside go again with them. Inside another `all_or_none`, all wait for its end. If
+    one cannot be put in its place, files that were already replaced get their old content back, except on file systems
+    without hard links; if the process is killed in that instant, some are new and some are old.
 
     Raises:
         UnreadableFile: if one of them cannot be put in its place.
@@ -272,10 +298,15 @@ _CURES = {
 }
 
 
+def _name_beside(target: Path) -> Path:
+    """A name in the target's folder that nothing has: short, hidden, and ending as the target's does."""
+    return target.parent / f".poise-{secrets.token_hex(6)}.part{target.suffix[:8]}"
+
+
 def _new_file_beside(target: Path) -> Path:
-    """A new, empty file in the target's folder. Its name is always short, and ends as the target's does."""
+    """A new, empty file in the target's folder."""
     while True:
-        beside = target.parent / f".poise-{secrets.token_hex(6)}.part{target.suffix[:8]}"
+        beside = _name_beside(target)
         try:
             os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
             return beside

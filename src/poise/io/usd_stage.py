@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, MissingExtra
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
 from poise.core.typing import Array
 from poise.io.files import read_bytes
 from poise.io.format import door_turn
@@ -95,9 +95,16 @@ def quietly(path: Path) -> Iterator[None]:
     except MemoryError:
         raise FileFormatError(TOO_LARGE, path=path, cure=AGAIN) from None
     except Tf.ErrorException as error:
-        if "std::bad_alloc" in str(error):
+        said = said_by(error)
+        if "std::bad_alloc" in said:
             raise FileFormatError(TOO_LARGE, path=path, cure=AGAIN) from None
-        raise FileFormatError(f"USD cannot use this file: {said_by(error)}.", path=path, cure=AGAIN) from None
+        raise FileFormatError(f"USD cannot use this file: {said}.", path=path, cure=AGAIN) from None
+    except UnicodeDecodeError:
+        raise FileFormatError("A name in it is not UTF-8 text.", path=path, cure=AGAIN) from None
+    except TypeError as error:
+        if "to_python" not in str(error):
+            raise
+        raise FileFormatError(f"A value in it is of an unknown kind: {error}.", path=path, cure=AGAIN) from None
     finally:
         delegate.TakeUncoalescedDiagnostics()
         del delegate
@@ -132,7 +139,10 @@ def within_memory(size: int) -> Iterator[None]:
 
 def said_by(error: Exception) -> str:
     """The first line that USD says of an error."""
-    line = str(error).strip().partition("\n")[0].strip()
+    try:
+        line = str(error).strip().partition("\n")[0].strip()
+    except UnicodeDecodeError:  # it quotes bytes of the file
+        return "it holds text that is not UTF-8"
     return re.sub(r"^Error in '.*?' at line .*? : ", "", line).strip("'.")[:300].strip()
 
 
@@ -432,8 +442,11 @@ def _note(text: Any) -> dict[str, Any]:
 
 
 def _matrices(values: Any) -> Array:
-    return np.array(values if values is not None else (), dtype=np.float64).reshape(-1, 4, 4)
+    try:
+        return np.array(values if values is not None else (), dtype=np.float64).reshape(-1, 4, 4)
+    except (TypeError, ValueError) as error:
+        raise InvalidValue("A transform of the stage is not 4 × 4 numbers. Export it again.") from error
 
 
 def _numbers(matrix: Any) -> list[float]:
-    return np.array(matrix, dtype=np.float64).reshape(16).tolist()
+    return _matrices([matrix]).reshape(16).tolist()

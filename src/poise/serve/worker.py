@@ -12,7 +12,7 @@ import warnings
 from multiprocessing.connection import Connection
 from typing import Any
 
-from poise.core.errors import InvalidValue, MotionWarning, PoiseError
+from poise.core.errors import InvalidValue, MotionWarning, PoiseError, failed_inside
 
 TELL_SECONDS = 0.05
 """Shortest time between two messages of progress [s]."""
@@ -66,8 +66,8 @@ def _answer(table: Any, jobs: Connection, name: str, body: bytes) -> tuple[str, 
     except (ValueError, RecursionError) as error:
         if isinstance(error, UnicodeDecodeError | json.JSONDecodeError | RecursionError):
             return "failed", "InvalidValue", "The request is not JSON."
-        return "failed", "Bug", f"Poise failed inside ({type(error).__name__}: {error}). Please report it."
+        return "failed", "Bug", failed_inside(error)
     except MemoryError:
         return "failed", "MemoryError", "There is not enough memory for this. Give fewer frames."
     except Exception as error:
-        return "failed", "Bug", f"Poise failed inside ({type(error).__name__}: {error}). Please report it."
+        return "failed", "Bug", failed_inside(error)
