@@ -2,8 +2,8 @@
 
 Undisturbed walks on flat ground with `--physicality strict`, where no force holds the root. A walk is complete when the
 root never turns by more than 40° from the clip's own and never sinks by more than 0.3 legs below it.
-The lead by which feet land was chosen on the walks of `TUNED`; nothing was chosen on those of `HELD_OUT`, two-legged
-figures of which most walk in place.
+Where feet land and how far the center of mass leans was chosen on the walks of `TUNED`; nothing was chosen on those of
+`HELD_OUT`, two-legged figures of which most walk in place, where no foot stands still.
 """
 
 from __future__ import annotations

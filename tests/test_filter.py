@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from poise.body import fit
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
@@ -22,8 +23,9 @@ from poise.filter.quasi_physical import Attempt, Physicality, StepRecord, attemp
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
+from poise.io import load
 from poise.terrain import Terrain
-from tests.clips import needs_motions
+from tests.clips import MOTIONS, needs_motions
 from tests.filter_runs import clip, falling, turned, walk
 
 Array = npt.NDArray[np.float64]
@@ -293,6 +295,17 @@ def test_strict_walks_on_its_own_feet_to_the_end() -> None:
     off = (run.q - run.reference_q)[:, :3]
     assert np.linalg.norm(off[:, :2], axis=1).max() <= 0.15
     assert np.abs(off[:, 2]).max() <= 0.05
+
+
+@needs_motions
+def test_strict_walks_for_thirteen_seconds() -> None:
+    """Asked back to its own way in the world, the center of mass went faster than a foot can stop, and it fell."""
+    motion = load(MOTIONS / "bvh/cmu_3dsmax/143_32.bvh", fps=60.0)
+    character = fit(motion)
+    run = simulate(motion, character, options=Options(physicality=Physicality(is_strict=True)))
+    off = (run.q - run.reference_q)[:, :3]
+    assert np.linalg.norm(off[:, :2], axis=1).max() <= 0.5
+    assert np.abs(off[:, 2]).max() <= 0.08
 
 
 @pytest.mark.parametrize("role", sorted(walk()[1].roles))

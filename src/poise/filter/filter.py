@@ -336,7 +336,7 @@ class SimulatedCharacter:
             react(self.stages)
         s.is_complete = True
         if self.options.physicality.is_strict and self.fall is None:
-            goal.landing[:] = strict_landing(s, reference)
+            goal.landing[:] = strict_landing(self.setup, f, s, reference, self.mirror)
         footholds = Footholds(self.footing.stands, None)
         if reached < TARGETED:
             home = tuple(f.home.tolist()) if f.values.has_home else None

@@ -27,6 +27,8 @@ LARGEST_TURN = 0.35
 """Largest error of the root's orientation that is asked back [rad]."""
 LARGEST_WAY = 0.25
 """Largest error of a place that is asked back [m], for a leg of 0.82 m."""
+LARGEST_LEAN = 0.04
+"""Largest error of the center of mass against what stands that is asked back [m], for a leg of 0.82 m."""
 FALLEN_TILT = 1.2
 """Tilt from which a figure counts as fallen [rad]."""
 FALLEN_DROP = 0.5
@@ -270,8 +272,10 @@ def _goal_target(f: Block) -> None:
 
     Source: [Levine2012]_ 2.2. Deviates: written as a* + (2 e_k − e_{k−1}) / Δt², which is the paper's G without its
     mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a target
-    that cannot always be met, it is a critically damped servo instead; so it is where a limb swings freely, since
-    nobody knows where it will be: then the trunk is not held to a step.
+    that cannot always be met, it is a critically damped servo instead: to where the reference is against its feet, with
+    an error no larger than `largest_way`, so that it never goes faster than a foot can stop it; where it goes in the
+    world is decided by where feet land. It is a servo, too, where a limb swings freely, since nobody knows where it
+    will be: then the trunk is not held to a step.
     """
     p, r, k = f.pose, f.reference, f.giving
     out = f.left_out if f.has_left_out else np.zeros(p.bodies, dtype=np.bool_)
@@ -287,8 +291,8 @@ def _goal_target(f: Block) -> None:
     part, w = min(1.0, f.loose_part * float(k.loose.max(initial=0.0))), f.soft_frequency
     servo = ((1.0 - part) / f.dt**2 + part * w * w) * error + ((1.0 - part) / f.dt + part * 2.0 * w) * change + own[:2]
     if f.is_strict:
-        w = f.goal_frequency
-        servo = w * w * shortened(error, f.largest_way) + 2.0 * w * change
+        w, stands = f.goal_frequency, f.standing - shift[:2] if f.standing_count else np.zeros(2)
+        servo = w * w * shortened(error + stands, f.largest_way) + 2.0 * w * change
     f.goal_target[:] = r.com_acceleration[:2] + f.moved[6:8] + servo
     f.goal_error[:], f.has_previous = error, 1
 

@@ -22,9 +22,9 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Companion, Force, PointGoal, Thing
-from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_TURN, LARGEST_WAY
+from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_LEAN, LARGEST_TURN, LARGEST_WAY
 from poise.filter.quasi_physical import FALLBACK_WEIGHT, HOVERING, StepRecord
-from poise.filter.targets import AHEAD, RISE
+from poise.filter.targets import LONGEST_STEP, LONGEST_SWING, RISE
 from poise.io.files import write_atomically
 from poise.phases.contacts import skating_frames
 from poise.terrain import Terrain
@@ -38,7 +38,9 @@ CONSTANTS = {
     "ground.rise": RISE,
     "fallback.weight": FALLBACK_WEIGHT,
     "hover.root_share": HOVERING,
-    "free_root.landing_lead": AHEAD,
+    "free_root.longest_swing_s": LONGEST_SWING,
+    "free_root.longest_step_m": LONGEST_STEP,
+    "free_root.largest_lean_m": LARGEST_LEAN,
     "free_root.largest_turn_rad": LARGEST_TURN,
     "free_root.largest_way_m": LARGEST_WAY,
     "free_root.fallen_tilt_rad": FALLEN_TILT,

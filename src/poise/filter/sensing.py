@@ -17,7 +17,7 @@ from poise.filter import giving
 from poise.filter.falling import presses, slides
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
-from poise.filter.frame import LARGEST_WAY
+from poise.filter.frame import LARGEST_LEAN, LARGEST_WAY
 from poise.filter.giving import GivingBody, hit_velocities
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import Giving, Preset
@@ -92,8 +92,8 @@ class Routine:
         f.late = preset.protective.late
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
         f.clearance, f.is_strict = e.clearance * scale, is_strict
-        f.largest_way, f.goal_frequency = LARGEST_WAY * scale, preset.goal.point_frequency
-        f.reach = f.largest_way if is_strict else 0.0
+        f.largest_way, f.goal_frequency = LARGEST_LEAN * scale, preset.goal.point_frequency
+        f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
         f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from poise.body.character import Character
@@ -9,7 +11,7 @@ from poise.core.typing import Array
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.forces import PointGoal
-from poise.filter.frame import authority, joint_servo, within
+from poise.filter.frame import authority, joint_servo, shortened, within
 from poise.filter.goal import PENDULUM
 from poise.filter.preset import Preset
 from poise.filter.quasi_physical import HOVERING, PlaceGoal, Targets
@@ -28,8 +30,9 @@ GRIP, LET_GO = 0.2, 1e-3
 REACH = 0.97
 """Part of a limb's length up to which a hard goal is held; beyond it no pose may meet it."""
 
-AHEAD = 0.5
-"""Part of the capture point's lead by which a foot lands ahead where nobody holds the root."""
+LONGEST_SWING, LONGEST_STEP = 0.6, 0.6
+"""Where nobody holds the root: a foot that lands later than this [s] lands as if it were then, and no foot lands
+farther than this from under the center of mass [m], for a leg of 0.82 m, than it would else."""
 
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
@@ -72,7 +75,12 @@ def strict_targets(
     weight[3:6] *= part
     root = usual.root + pose.stiffness * (within(f.off, setup.scale) - f.off)
     goal_weight = part * weights.end_effector * setup.mass
-    return usual._replace(root=root, joints=joints, joint_weight=weight, goal_weight=goal_weight)
+    place_weight = usual.root_weight.copy()
+    if usual.goal is not None:
+        place_weight[:2] = 0.0  # horizontally the center of mass says where it goes
+    return usual._replace(
+        root=root, root_weight=place_weight, joints=joints, joint_weight=weight, goal_weight=goal_weight
+    )
 
 
 def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, height: float) -> float:
@@ -82,15 +90,31 @@ def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, heig
     return authority(tilt, drop, setup.character.leg_length)
 
 
-def strict_landing(state: State, reference: ReferenceFrame) -> tuple[float, float]:
-    """How far from its own place the next foot lands where nobody holds the root [m]: x + AHEAD ẋ / ω.
+def strict_landing(
+    setup: Setup, f: Block, state: State, reference: ReferenceFrame, mirror: State
+) -> tuple[float, float]:
+    """How far from its own place the next foot lands where nobody holds the root [m]: at the capture point.
 
-    x is how far the center of mass has come from the reference's, ẋ the same of the root's velocity, and ω of the
-    standing pendulum. With AHEAD = 1 it is the capture point.
+    That is ξ = x + ẋ / ω, with x how far the center of mass has come from the reference's and ω of the standing
+    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with the mean s by which what stands
+    is off its place.
+
+    Args:
+        setup: What never changes.
+        f: The block "Frame", sensed.
+        state: Of the figure.
+        reference: Of the undisturbed figure.
+        mirror: Another state, which is moved to the reference.
     """
-    x, y = (state.com(state.model.roots[0])[:2] - reference.com[:2]).tolist()
-    vx, vy = (AHEAD * (state.v[:2] - reference.v[:2]) / PENDULUM).tolist()
-    return x + vx, y + vy
+    root, w = setup.model.roots[0], PENDULUM / math.sqrt(setup.scale)
+    way = state.com(root)[:2] - reference.com[:2]
+    speed = (state.com_jacobian(root) @ state.v - mirror.at(reference.q, reference.v).com_velocity(root))[:2]
+    swings = (f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] > 0.0)
+    left = min(float(f.groups_seen[swings, 1].min(initial=np.inf)), LONGEST_SWING)
+    stands = f.standing if f.standing_count else way
+    ahead = stands + (way + speed / w - stands) * math.exp(w * left) - way
+    x, y = (way + shortened(ahead, LONGEST_STEP * setup.scale) - f.shift).tolist()
+    return x, y
 
 
 def falling_targets(

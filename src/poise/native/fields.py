@@ -302,7 +302,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         rise: real  factor on the weight of the root's height where a plan says it and something stands
         hovering: real  part of the root's weight that is left where a motion hovers
         area: real  (leg length / 0.82 m)²
-        largest_way: real  nor is the center of mass, where nobody holds the root [m]
+        largest_way: real  nor is the center of mass against what stands, where nobody holds the root [m]
         goal_frequency: real  of the servo of the center of mass there [1/s]
         loose_part: real  how far a limb goes its own way that makes the goal a servo of `soft_frequency`
         soft_frequency: real  [1/s]

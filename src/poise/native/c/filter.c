@@ -253,12 +253,13 @@ static void turn_targets(Frame *f) {
 }
 
 /* Horizontal acceleration that puts the center of mass on the goal in the next step, in error form: a* + (2 e_k −
- * e_{k−1}) / Δt². Where nobody holds the root, and while a limb swings freely, it is a critically damped servo. */
+ * e_{k−1}) / Δt². Where nobody holds the root, and while a limb swings freely, it is a critically damped servo; in the
+ * first case to where the reference is against its feet. */
 static void goal_target(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
     const Limbs *l = f->giving;
-    real total = p->subtree_masses[l->root], loose = 0, com[2], limbs[2] = {0, 0}, error[2], dt = f->dt, size = 0;
+    real total = p->subtree_masses[l->root], loose = 0, com[2], limbs[2] = {0, 0}, error[2], off[2], dt = f->dt;
     for (int c = 0; c < 2; c++) com[c] = total * p->subtree_com[3 * l->root + c];
     for (word b = 0; f->has_left_out && b < p->bodies; b++) {
         if (!f->left_out[b]) continue;
@@ -274,20 +275,20 @@ static void goal_target(Frame *f) {
             limbs[c] += share * (l->loose[k] * (here[c] - there[c] - f->moved[c]) + (l->is_leg[k] ? 0.0 : 1.0 - l->loose[k]) * l->ways[3 * k + c]);
     }
     for (int c = 0; c < 2; c++) {
-        error[c] = r->com[c] + f->moved[c] + limbs[c] - com[c] / total;
-        size += error[c] * error[c];
+        error[c] = off[c] = r->com[c] + f->moved[c] + limbs[c] - com[c] / total;
+        if (f->is_strict && f->standing_count) off[c] += f->standing[c] - f->moved[c];
     }
     real part = smaller(1.0, f->loose_part * loose), w = f->soft_frequency, shortened = 1.0;
     real here = (1.0 - part) / (dt * dt) + part * w * w, rate = (1.0 - part) / dt + part * 2.0 * w;
     if (f->is_strict) {
         w = f->goal_frequency;
-        shortened = smaller(1.0, f->largest_way / larger(sqrt(size), 1e-12));
+        shortened = smaller(1.0, f->largest_way / larger(sqrt(off[0] * off[0] + off[1] * off[1]), 1e-12));
         here = w * w * shortened, rate = 2.0 * w;
     }
     for (int c = 0; c < 2; c++) {
         real change = f->has_previous ? (error[c] - f->goal_error[c]) / dt : 0.0;
         real own = are_pushed && !f->is_strict ? l->own_acceleration[c] : 0.0;
-        f->goal_target[c] = r->com_acceleration[c] + f->moved[6 + c] + own + here * error[c] + rate * change;
+        f->goal_target[c] = r->com_acceleration[c] + f->moved[6 + c] + own + here * off[c] + rate * change;
         f->goal_error[c] = error[c];
     }
     f->has_previous = 1;
