@@ -163,7 +163,8 @@ class Bodies:
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
         self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
         self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
-        self._stiffness = np.zeros((len(self._free), 6, 6))
+        self._helping, self._toward = np.zeros((len(self._free), 6, 6)), np.zeros((len(self._free), 6))
+        self._guided: list[int] = []
         self._entries = np.zeros(len(d.M) + 1)  # of the mass matrix, and the zero of all that it does not hold
         entry = {
             (dof, int(m.M_colind[at])): at
@@ -296,7 +297,39 @@ class Bodies:
         bodies = self._join_bodies[k, s]
         lever = self._join_places[k, s] - self._m.body_ipos[bodies]
         turned = np.einsum("kji,kj->ki", self._d.xmat[bodies].reshape(-1, 3, 3), (2 * s - 1)[:, None] * forces[k])
-        self._stiffness[:, 3:, 3:] = dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
+        self._helping[:], self._toward[:], self._guided = 0.0, 0.0, []
+        self._helping[:, 3:, 3:] = dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
+        self._toward[:] = -np.einsum("tij,tj->ti", self._helping, self.v[self._free_dofs]) / dt
+
+    def guide(self, body: int, share: float, a: Array, *, turns: bool) -> None:
+        """Let a helper force S (a − acceleration) act on a free body in this step, S the share of its mass matrix.
+
+        Call it after `stiffen`.
+
+        Args:
+            body: Its index.
+            share: Against what would keep it from its goal the body is heavier by this share of its mass.
+            a: Acceleration of its six dofs that it aims at, shape (6,).
+            turns: Its orientation is helped, too.
+        """
+        k = int(np.flatnonzero(self._free == self._tree_of_body[body])[0])
+        own = np.arange(6) < (6 if turns else 3)
+        S = share * self._entries[self._free_block[k]] * np.outer(own, own)
+        self._helping[k] += S
+        self._toward[k] += S @ a
+        self._guided.append(k)
+
+    def help(self, v: Array, dt: float) -> tuple[float, float]:
+        """Work [J] and impulse [N s] of the helper forces of a step that ends at velocities (nv,)."""
+        own = self._free_dofs[self._guided]
+        before, after = self.v[own], v[own]
+        force = self._toward[self._guided] - np.einsum("tij,tj->ti", self._helping[self._guided], after - before) / dt
+        impulse = dt * np.linalg.norm(force[:, :3], axis=1).sum()
+        return 0.5 * dt * float((force * (before + after)).sum()), float(impulse)
+
+    def is_free(self, body: int) -> bool:
+        """Whether a body is one free body by itself."""
+        return int(self._tree_of_body[body]) in self._free.tolist()
 
     def falling(self, dt: float, forces: Array | None = None) -> Array:
         """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.
@@ -306,14 +339,12 @@ class Bodies:
             forces: Generalized forces that act besides gravity, shape (nv,).
         """
         d, v = self._d, self.v.copy()
+        acts = self._toward if forces is None else self._toward + forces[self._free_dofs]
+        fall = np.append(self.gravity, np.zeros(3))
         v[self._free_dofs[:, :3]] += dt * self.gravity
-        if forces is not None and forces.any():
-            for dofs, block in zip(self._free_dofs, self._free_block):
-                if forces[dofs].any():
-                    v[dofs] += dt * np.linalg.solve(self._entries[block], forces[dofs])
-        for k in np.unique(self._joined_to).tolist():
+        for k in np.flatnonzero(acts.any(axis=1) | self._helping.any(axis=(1, 2))).tolist():
             dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
-            v[dofs] = np.linalg.solve(M + self._stiffness[k], M @ v[dofs])
+            v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])
         for tree, block in self._block.items():
             dofs = self._dofs(tree)
             acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + (0.0 if forces is None else forces[dofs])
@@ -329,7 +360,7 @@ class Bodies:
         Those of figures are left zero: who drives them answers for them.
         """
         out = np.zeros_like(touches.rows)
-        blocks = self._entries[self._free_block] + self._stiffness
+        blocks = self._entries[self._free_block] + self._helping
         new = np.flatnonzero((blocks != self._known_blocks).any(axis=(1, 2)))  # none if all turn about their center
         if len(new):
             self._known_blocks, self._inverse = blocks, self._inverse.copy()
@@ -362,8 +393,9 @@ class Bodies:
         return place, rows
 
     def momentum(self, v: Array) -> Array:
-        """Linear momentum of the loose bodies at velocities (nv,) [kg m/s], shape (3,)."""
-        return np.einsum("tij,tj->i", self._entries[self._free_block[:, :3]], v[self._free_dofs])
+        """Linear momentum of the loose bodies, with what helper forces take of it, at velocities (nv,), shape (3,)."""
+        inertia = self._entries[self._free_block[:, :3]] + self._helping[:, :3]
+        return np.einsum("tij,tj->i", inertia, v[self._free_dofs])
 
     def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
         """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and of all but figures on loose bodies."""

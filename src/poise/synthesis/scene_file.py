@@ -59,8 +59,8 @@ MAX_BYTES = 1_000_000
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
 EVENTS = ("remove", "move", "throw")
-FIGURE_EVENTS = ("drive", "push")
-"""Events of [[figures]], which `poise.world.cast` reads."""
+FIGURE_EVENTS = ("drive", "push", "guide")
+"""Events of [[figures]] and [[bodies]], which `poise.world.cast` reads."""
 
 
 def _positive(sizes: tuple[float, ...]) -> Any:

@@ -1,8 +1,9 @@
 """One world: figures with drivers of their own, among bodies that push back."""
 
 from poise.world.drivers import Clip, Driver, Stream
+from poise.world.guides import Guide
 from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import read_scene, rubble
 from poise.world.world import World
 
-__all__ = ["Clip", "Driver", "Goals", "Ragdoll", "Stream", "World", "read_scene", "rubble"]
+__all__ = ["Clip", "Driver", "Goals", "Guide", "Ragdoll", "Stream", "World", "read_scene", "rubble"]

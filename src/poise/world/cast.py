@@ -35,6 +35,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, moved_to
+from poise.world.guides import Guide
 from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import MOST_BYTES
 
@@ -88,16 +89,27 @@ class PushTable(Table):
     duration: Annotated[Number, AfterValidator(_duration)] = 0.2
 
 
+class GuideTable(Table):
+    """An event that gives a body a goal of its own: where it is to be, and when."""
+
+    guide: Text
+    place: Triple
+    time: Time
+    by: Time
+    turn: Triple | None = None
+    help: Annotated[Number, AfterValidator(_duration)] = 1.0
+
+
 class Cast(NamedTuple):
     """The figures of a scene file.
 
     Attributes:
         drivers: By the figure's name.
-        events: Time [s], name of the figure, and its new driver or a push, in order.
+        events: Time [s], name of the figure or body, and its new driver, a push or a goal, in order.
     """
 
     drivers: dict[str, Driver]
-    events: tuple[tuple[float, str, Driver | Push], ...] = ()
+    events: tuple[tuple[float, str, Driver | Push | Guide], ...] = ()
 
 
 def cast_of(scene: str | os.PathLike[str] | None) -> Cast:
@@ -147,11 +159,14 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
         else:
             drivers[own.name] = _driver(own, kind, character, motion, here, at, heading)
         played[own.name] = own, drivers[own.name].character
-    events: list[tuple[float, str, Driver | Push]] = []
+    events: list[tuple[float, str, Driver | Push | Guide]] = []
     for k, table in enumerate(file.events):
         if not set(FIGURE_EVENTS) & set(table):
             continue
         here = place.at(label("events", k, table))
+        if "guide" in table:
+            events.append(_goal_of(validate(GuideTable, table, here), file, here))
+            continue
         change = validate(DriveTable if "drive" in table else PushTable, table, here)
         name = change.drive if isinstance(change, DriveTable) else change.push
         if name not in played:
@@ -170,6 +185,18 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
                 _require_body(character, change.body, here)
             events.append((change.time, name, Push(change.body, change.force, change.time, change.duration)))
     return Cast(drivers, tuple(sorted(events, key=lambda event: event[0])))
+
+
+def _goal_of(table: GuideTable, file: SceneTable, here: Place) -> tuple[float, str, Guide]:
+    """The goal of a body from a time on."""
+    names = [thing.name for thing in (*file.bodies, *file.balls)]
+    if table.guide not in names:
+        known = ", ".join(names) or "none"
+        raise here.error(f"there is no body {table.guide!r}.", f"{meant(table.guide, names)}Bodies: {known}.")
+    if not table.by > table.time:
+        raise here.error(f"its goal is for {table.by:g} s, before it begins at {table.time:g} s.", "Give a later `by`.")
+    x, y, z = np.radians(table.turn or (0.0, 0.0, 0.0)).tolist()
+    return table.time, table.guide, Guide(table.place, table.by, table.turn and (x, y, z), table.help)
 
 
 def _driver(

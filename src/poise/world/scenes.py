@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +16,10 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.filter.forces import Thing
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
+from poise.physics.mujoco_bodies import Bodies
 from poise.synthesis.scene_file import BodyTable, RopeTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
@@ -334,6 +336,18 @@ def _rope(table: RopeTable, path: Path) -> tuple[list[str], list[str]]:
             for e in edges
         ]
     return bodies, ["  <equality>", *(f"    <connect {join}/>" for join in joins), "  </equality>"]
+
+
+def things_of(bodies: Bodies, track: Sequence[tuple[Array, Array]]) -> tuple[Thing, ...]:
+    """The bodies in recordings: their shapes, and places (B, 3) and orientations (B, 4) at every step."""
+    out = []
+    positions, orientations = (np.array([seen[k] for seen in track]) for k in (0, 1))
+    for body in dict.fromkeys(shape.body for shape in bodies.shapes):
+        shapes = tuple((s.kind, s.size, s.place, s.turn) for s in bodies.shapes if s.body == body)
+        turns = rotations.continuous(orientations[:, body])
+        name, mass = bodies.names[body].removeprefix("scene/"), float(bodies.masses[body])
+        out.append(Thing(name, shapes, positions[:, body], turns, mass if bodies.is_loose(body) else 0.0))
+    return tuple(out)
 
 
 def _ground(height: float) -> str:

@@ -16,7 +16,6 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.posing import q_to_motion
-from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -32,9 +31,10 @@ from poise.world.answers import agree, felt_by, parting, surface_velocities, wit
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists, Stream
+from poise.world.guides import Guide, Guided, guide_bodies, guided
 from poise.world.muscles import Goals
 from poise.world.saving import Saved, restore, save
-from poise.world.scenes import deck_of, ground_of, read_scene
+from poise.world.scenes import deck_of, ground_of, read_scene, things_of
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
@@ -130,8 +130,7 @@ class World:
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
-        for k, figure in enumerate(figures):
-            bodies.let_meet(k, ground=figure.meets_ground)
+        self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
         prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
         self._carried = [(bodies.names.index(n), c.pose) for n, c in zip(prefixes, (*own, *around.carried))]
@@ -142,7 +141,7 @@ class World:
         self._numbers: dict[str, list[float]] = {
             name: [] for name in ("residual", "penetration", "momentum", "contacts", "cut")
         }
-        self._work = self._exchanged = self._risen = 0.0
+        self._work = self._exchanged = self._risen = self._helped = 0.0
         self._least = np.inf
         self._lists: tuple[list[Lists | None], list[Array]] | None = None
         # without the figures, which stand still far above, each by itself
@@ -151,11 +150,12 @@ class World:
             self.q[at.start + 2] += 1e3 * k
         self._held = list(around.balls)
         self._pulls: list[tuple[int, Force]] = []
+        self._guided: list[Guided] = []
         self._is_settling = True
         if not bodies.is_figure.all():
             for _ in range(round(SETTLING_TIME / self.dt)):
                 self._meet([None] * len(figures))
-                self._move_bodies()
+                self.q = bodies.after(self.q, self.v, self.dt)
                 self._hold()
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
@@ -164,6 +164,10 @@ class World:
         self.time = 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
+
+    def _let_meet(self) -> None:
+        for k, figure in enumerate(self.figures):
+            self.bodies.let_meet(k, ground=figure.meets_ground)
 
     # --- what a user does to it while it runs
 
@@ -197,7 +201,7 @@ class World:
             raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
         driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
         figure.driver = driver
-        self.bodies.let_meet(self.figures.index(figure), ground=driver.meets_ground)
+        self._let_meet()
 
     def push(self, name: str, push: Force) -> None:
         """Push or pull a figure, or a body of the scene; the start counts from the world's.
@@ -212,6 +216,16 @@ class World:
         figure = self.figure(name)
         push.body_of(figure.character)
         figure.pushes.append(push)
+
+    def guide(self, name: str, guide: Guide) -> None:
+        """Give a free body of the scene a goal of its own, with a helper force; it replaces an older one.
+
+        Raises:
+            UnknownName, InvalidValue: if there is no such body, or it does not move freely.
+        """
+        one = guided(self.bodies, name, guide)
+        self._held = [ball for ball in self._held if ball.name != name]
+        self._guided = [*(other for other in self._guided if other.body != one.body), one]
 
     def save(self) -> Saved:
         """Everything as it is now; `restore` puts it back, and the world goes on as it did, to the last bit.
@@ -233,8 +247,7 @@ class World:
             raise InvalidValue("This was saved by another world; each world restores what it saved itself.")
         restore(saved.kept)
         self._carry(self.time)
-        for k, figure in enumerate(self.figures):
-            self.bodies.let_meet(k, ground=figure.meets_ground)
+        self._let_meet()
 
     # --- one step
 
@@ -262,7 +275,7 @@ class World:
     @property
     def felt(self) -> Sequence[Force]:
         """Forces on the figure that joined, in the last step."""
-        return () if self._outside is None else self._outside.felt
+        return self._outside.felt if self._outside else ()
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]
@@ -288,7 +301,9 @@ class World:
         """What the world's own figures want in this step, after what happens now."""
         while self._events and self._events[0][0] <= self.time + 1e-9:
             _, name, change = self._events.pop(0)
-            if isinstance(change, Driver):
+            if isinstance(change, Guide):
+                self.guide(name, change)
+            elif isinstance(change, Driver):
                 self.drive(name, change)
             else:
                 self.push(name, change)
@@ -296,14 +311,13 @@ class World:
 
     def _ask(self, figure: Figure) -> Lists | None:
         assert figure.driver is not None
-        active = [push for push in figure.pushes if push.is_on(self.time)]
-        return figure.driver.ask([*active, *figure.felt])
+        return figure.driver.ask([*(push for push in figure.pushes if push.is_on(self.time)), *figure.felt])
 
     def _finish(
         self, lists: Sequence[Lists | None], forces: Sequence[Array], joined: tuple[Array, Array] | None = None
     ) -> None:  # fmt: skip
         """Move everything on."""
-        q = self._move_bodies()
+        q = self.q = self.bodies.after(self.q, self.v, self.dt)
         for k, (figure, own, force) in enumerate(zip(self.figures, lists, forces)):
             driver = figure.driver
             if driver is None:
@@ -325,11 +339,6 @@ class World:
         self._throw(self.time)
         self._hold()
         self._see()
-
-    def _move_bodies(self) -> Array:
-        """Coordinates of all bodies after the step, shape (nq,); those of figures are still to come."""
-        self.q = self.bodies.after(self.q, self.v, self.dt)
-        return self.q
 
     def _meet(self, lists: Sequence[Lists | None]) -> tuple[list[Lists | None], list[Array]]:
         """Solve the contacts of a step.
@@ -354,6 +363,7 @@ class World:
                 least = np.append(least, slowest)
         start = remembered(touches, self._touches, self._p)
         bodies.stiffen(start[count - len(bodies.apart) : count] / dt, dt)
+        self._guided = guide_bodies(bodies, self._guided, self.time, dt)
         answers = bodies.answers(touches)
         pulls = self._pulled()
         free = bodies.falling(dt, pulls)
@@ -364,6 +374,8 @@ class World:
         )  # fmt: skip
         self._note(touches, count, found, free, wrong, largest)
         self._touches, self._p = touches, found.p
+        work, impulse = bodies.help(found.v, dt)
+        self._work, self._helped = self._work + work, self._helped + impulse
         self._work += 0.5 * dt * float(pulls @ (self.v + found.v))
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
@@ -467,14 +479,7 @@ class World:
 
     def things(self, since: int = 0) -> tuple[Thing, ...]:
         """The bodies at every step so far, from one on."""
-        bodies, out = self.bodies, []
-        positions, orientations = (np.array([seen[k] for seen in self.track[since:]]) for k in (0, 1))
-        for body in dict.fromkeys(shape.body for shape in bodies.shapes):
-            shapes = tuple((s.kind, s.size, s.place, s.turn) for s in bodies.shapes if s.body == body)
-            turns = rotations.continuous(orientations[:, body])
-            name, mass = bodies.names[body].removeprefix("scene/"), float(bodies.masses[body])
-            out.append(Thing(name, shapes, positions[:, body], turns, mass if bodies.is_loose(body) else 0.0))
-        return tuple(out)
+        return things_of(self.bodies, self.track[since:])
 
     def report(self) -> dict[str, Any]:
         """What a run's report says under "scene"."""
@@ -488,6 +493,7 @@ class World:
             "penetration_p95_m": float(np.percentile(numbers["penetration"], 95)),
             "penetration_max_m": float(numbers["penetration"].max()),
             "momentum_error_max_Ns": float(numbers["momentum"].max()),
+            "helper_impulse_Ns": self._helped,
             "energy_exchanged_J": self._exchanged,
             "energy_error_max_J": self._risen,
             "steps_without_answer": sum(f.driver.failed_count for f in self.figures if isinstance(f.driver, Goals)),
