@@ -84,8 +84,10 @@ def test_a_hand_drags_the_figure_and_lets_go(live: Running) -> None:
     start = again(live)
     chest = live.character.roles["chest"]
     target = start.positions[chest] + np.array([0.7, 0.0, 0.0])  # as far as it comes back from at once
+    grabs = sum(w["type"] == "grabbed" for w in live.page.words)
     live.page.ask(type="grab", track=0, body=chest, point=[0, 0, 0.1], target=target.tolist())
-    moved = live.page.until(lambda s: s.time > start.time + 0.8)
+    held = live.page.until(lambda s: sum(w["type"] == "grabbed" for w in live.page.words) > grabs)
+    moved = live.page.until(lambda s: s.time > held.time + 0.8)
     assert moved.positions[chest, 0] > start.positions[chest, 0] + 0.1
     live.page.ask(type="release")
     # it steps out of the way first, then comes back to its path
@@ -253,7 +255,7 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
         assert said == "Kept as walk-live-1.bvh and walk-live-1.html."
         assert 0.5 < poise.load("walk-live-1.bvh").duration < 6.0
         assert b"poise-recording" in Path("walk-live-1.html").read_bytes()
-        page.until(lambda s: 0.1 < s.time < 0.5)  # it has begun again
+        page.until(lambda s: s.time < 0.5)  # it has begun again
     finally:
         run.stop()
         thread.join(60.0)

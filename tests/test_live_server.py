@@ -46,7 +46,7 @@ def page(server: Server, *, token: str | None = None, origin: str | None = "own"
 def receive(connection: ClientConnection, kind: int) -> bytes:
     """The next binary message of a kind: SCENE or STATE_KIND."""
     while True:
-        message = connection.recv(timeout=10.0)
+        message = connection.recv(timeout=60.0)
         if isinstance(message, bytes) and message[0] == kind:
             return message
 
@@ -54,7 +54,7 @@ def receive(connection: ClientConnection, kind: int) -> bytes:
 def words(connection: ClientConnection, kind: str) -> dict[str, Any]:
     """The next text message of a type."""
     while True:
-        message = connection.recv(timeout=10.0)
+        message = connection.recv(timeout=60.0)
         if isinstance(message, str) and json.loads(message)["type"] == kind:
             return json.loads(message)
 
@@ -65,7 +65,7 @@ def until_closed(connection: ClientConnection, message: str, times: int) -> int:
         for _ in range(times):
             connection.send(message)
         while True:
-            connection.recv(timeout=10.0)
+            connection.recv(timeout=60.0)
     except ConnectionClosed as closed:
         return closed.rcvd.code if closed.rcvd else 0
 
@@ -74,7 +74,7 @@ def acknowledge(connection: ClientConnection, state: bytes) -> None:
     connection.send(ACK.pack(1, STATE.unpack_from(state)[3]))
 
 
-def wait_for(what: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(what: Callable[[], object], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, "it never came"
@@ -108,7 +108,7 @@ def test_a_name_that_points_here_is_refused(server: Server) -> None:
 
 
 def test_it_listens_on_loopback_only(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), 5.0):
+    with socket.create_connection(("127.0.0.1", server.port), 60.0):
         pass
     mine = next((str(a[4][0]) for a in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)), "127.0.0.1")
     if not mine.startswith("127."):
@@ -244,7 +244,7 @@ def test_pages_find_a_server_that_starts_again() -> None:
         receive(reader, SCENE)
         first.close()
         with pytest.raises(ConnectionClosed):
-            reader.recv(timeout=10.0)
+            reader.recv(timeout=60.0)
     second = Server(lambda path: path, port=port, token=token)
     try:
         second.show(b"two")
@@ -267,7 +267,7 @@ def test_a_meter_allows_a_burst_and_then_the_rate() -> None:
     assert sum(meter.take(now + 1.0) for _ in range(100)) == 10
 
 
-def answer(server: Server, raw: bytes, seconds: float = 5.0) -> bytes:
+def answer(server: Server, raw: bytes, seconds: float = 60.0) -> bytes:
     """What the server says to raw bytes until it closes."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
         connection.sendall(raw)
@@ -302,7 +302,7 @@ def test_a_malformed_request_is_answered_400(
     assert said.startswith(b"HTTP/1.1 400 ")
     assert not any(record.exc_info for record in caplog.records)
     assert "Traceback" not in capfd.readouterr().err
-    assert urllib.request.urlopen(server.url, timeout=5.0).status == 200  # it goes on
+    assert urllib.request.urlopen(server.url, timeout=60.0).status == 200  # it goes on
 
 
 @pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"OPTIONS", b"HEAD"])
@@ -312,14 +312,14 @@ def test_other_methods_than_get_are_refused(server: Server, method: bytes) -> No
 
 
 def test_a_request_in_small_pieces_is_served(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5.0) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60.0) as connection:
         for byte in b"GET /?token=" + server.token.encode() + b" HTTP/1.1\r\n" + HOST + b"\r\n":
             connection.sendall(bytes([byte]))
         assert connection.recv(20).startswith(b"HTTP/1.1 200 ")
 
 
 def test_another_method_in_small_pieces_is_refused_for_what_it_is(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5.0) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60.0) as connection:
         for part in (b"P", b"OST", b" / HT", b"TP/1.1\r\n"):
             connection.sendall(part)
             time.sleep(0.05)
@@ -342,23 +342,23 @@ def test_a_connection_that_says_nothing_is_let_go(monkeypatch: pytest.MonkeyPatc
     try:
         began = time.monotonic()
         assert answer(made, b"GET / HT") == b""
-        assert time.monotonic() - began < 4.0
+        assert time.monotonic() - began < 8.0  # ten by itself
     finally:
         made.close()
 
 
 def test_a_page_that_falls_silent_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its connection and answers no ping, as a page on a machine that was put to sleep."""
-    monkeypatch.setattr("poise.show.server.PING_SECONDS", 0.3)
+    monkeypatch.setattr("poise.show.server.PING_SECONDS", 1.0)
     made = Server(lambda path: path)
     try:
         key = b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
         own = f"127.0.0.1:{made.port}".encode()
         head = b"GET /ws?token=" + made.token.encode() + b" HTTP/1.1\r\nHost: " + own + b"\r\nOrigin: http://" + own
-        with socket.create_connection(("127.0.0.1", made.port), timeout=5.0) as connection:
+        with socket.create_connection(("127.0.0.1", made.port), timeout=60.0) as connection:
             connection.sendall(head + b"\r\n" + key + b"Sec-WebSocket-Version: 13\r\n\r\n")
             assert connection.recv(64).startswith(b"HTTP/1.1 101 ")
-            until = time.monotonic() + 5.0
+            until = time.monotonic() + 60.0
             while made.page_count == 0 and time.monotonic() < until:
                 time.sleep(0.01)
             assert made.page_count == 1

@@ -76,7 +76,7 @@ class Feed:
         self._ended.set()
         self._thread.join()
 
-    def asked(self, kind: str, seconds: float = 20.0, until: Callable[[Any], bool] = lambda fields: True) -> Any:
+    def asked(self, kind: str, seconds: float = 60.0, until: Callable[[Any], bool] = lambda fields: True) -> Any:
         """The fields of the last command of a kind, once there is one that will do."""
         last = time.monotonic() + seconds
         while time.monotonic() < last:
