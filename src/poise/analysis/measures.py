@@ -279,14 +279,14 @@ def pose_difference(first: Motion, second: Motion) -> PoseDifference:
             f"{first.skeleton.joint_count} joints against {second.frame_count} of {second.skeleton.joint_count}. "
             "Resample one, or retarget it."
         )
-    apart = np.linalg.norm(first.world[0] - second.world[0], axis=2)
+    distances = np.linalg.norm(first.world[0] - second.world[0], axis=2)
     aligned = np.linalg.norm(_from_root(first) - _from_root(second), axis=2)
     angle = rotations.angle_between(first.rotations, second.rotations)
     return PoseDifference(
-        1e3 * float(apart.mean()),
+        1e3 * float(distances.mean()),
         1e3 * float(aligned.mean()),
         float(np.degrees(angle.mean())),
-        1e3 * apart.mean(axis=1),
+        1e3 * distances.mean(axis=1),
     )
 
 

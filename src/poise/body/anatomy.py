@@ -17,7 +17,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
-from poise.intake.anatomy import FINGERS, words
+from poise.intake.anatomy import FINGERS, name_words
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ _LIMB = {
 @lru_cache(maxsize=2048)
 def side_of(name: str) -> str:
     """The side a name claims: "left", "right", or "" when it claims none."""
-    parts = words(name)
+    parts = name_words(name)
     for side in ("left", "right"):
         if side in parts or side[0] in parts or "".join(parts).startswith(side):
             return side
@@ -108,10 +108,10 @@ def side_of(name: str) -> str:
 @lru_cache(maxsize=2048)
 def without_side(name: str) -> str:
     """The name with its side taken out, so that mirrored joints give the same text."""
-    parts = [w for w in words(name) if w not in ("left", "right", "l", "r")]
+    parts = [w for w in name_words(name) if w not in ("left", "right", "l", "r")]
     joined = "".join(parts)
     joined = re.sub(r"^(left|right)", "", joined)
-    return joined[1:] if side_of(name) and len(parts) == len(words(name)) and joined[:1] in "lr" else joined
+    return joined[1:] if side_of(name) and len(parts) == len(name_words(name)) and joined[:1] in "lr" else joined
 
 
 def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
@@ -122,10 +122,10 @@ def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
     """
     places: dict[str, list[int]] = {}
     for j, name in enumerate(names):
-        places.setdefault(_plain(name), []).append(j)
+        places.setdefault(_bare(name), []).append(j)
     found: dict[int, tuple[str, int]] = {}
     for j, name in enumerate(names):
-        own = _plain(name)
+        own = _bare(name)
         if len(places[own]) > 1 or side_of(name) == "right":
             continue
         for match in re.finditer(r"(?<![a-z])l|l(?![a-z])|(?<=[a-z])l(?=[0-9_.\- ]|$)|(?<=^.)l|L", own):
@@ -136,8 +136,8 @@ def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
                 break
     for j, name in enumerate(names):  # "R_leg" beside "leg"
         side = side_of(name)
-        bare = re.sub(r"(?i)(^|[_.\- ])(l|r|left|right)(?=[_.\- ]|$)", "", _plain(name)).strip("_.- ")
-        if not side or bare == _plain(name) or len(places.get(bare, ())) != 1 or j in found:
+        bare = re.sub(r"(?i)(^|[_.\- ])(l|r|left|right)(?=[_.\- ]|$)", "", _bare(name)).strip("_.- ")
+        if not side or bare == _bare(name) or len(places.get(bare, ())) != 1 or j in found:
             continue
         other = places[bare][0]
         has_twin = any(without_side(n) == without_side(name) and side_of(n) not in (side, "") for n in names)
@@ -146,7 +146,7 @@ def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
     return found
 
 
-def _plain(name: str) -> str:
+def _bare(name: str) -> str:
     """The name without namespace and without the number that an exporter put behind it, as in "arm.L_3"."""
     return re.sub(r"(?<=[a-zA-Z0-9.])_[0-9]+$", "", re.split(r"[:|]", name)[-1])
 
@@ -161,20 +161,20 @@ def is_aside(name: str, *, has_skin: bool = False) -> bool:
     """
     words_aside = _ASIDE if has_skin else f"{_ASIDE}|{_CONTROL}"
     # "rear" is not an ear, and a "middle leg" no finger
-    found = [w for w in words(name) if w != "rear" and re.fullmatch(rf"[lr]?({words_aside})(s|base)?", w)]
-    return bool(found) and not ("leg" in words(name) and set(found) <= {"middle", "ring", "index"})
+    found = [w for w in name_words(name) if w != "rear" and re.fullmatch(rf"[lr]?({words_aside})(s|base)?", w)]
+    return bool(found) and not ("leg" in name_words(name) and set(found) <= {"middle", "ring", "index"})
 
 
 @lru_cache(maxsize=2048)
 def is_twist(name: str) -> bool:
     """True for a bone that spreads the twist of a limb, by its name."""
-    return bool({"twist", "roll"} & set(words(name)))
+    return bool({"twist", "roll"} & set(name_words(name)))
 
 
 @lru_cache(maxsize=2048)
 def is_end(name: str) -> bool:
     """True for a joint that only marks where a bone ends: "toe_end", "HeadNub"."""
-    return bool({"end", "nub", "tip", "site"} & set(words(name)))
+    return bool({"end", "nub", "tip", "site"} & set(name_words(name)))
 
 
 def stem(name: str) -> str:
@@ -186,13 +186,13 @@ def stem(name: str) -> str:
 def hints(name: str) -> frozenset[str]:
     """Kinds of limb the name speaks of: any of "leg", "arm", "head", "neck", "tail", "trunk", "other"."""
     found = set()
-    joined = re.sub(r"^(left|right)", "", "".join(words(name)))
+    joined = re.sub(r"^(left|right)", "", "".join(name_words(name)))
     for kind, pattern in _LIMB.items():
-        if any(re.fullmatch(rf"[lr]?({pattern})", w) for w in words(name)) or re.fullmatch(
+        if any(re.fullmatch(rf"[lr]?({pattern})", w) for w in name_words(name)) or re.fullmatch(
             rf"[lr]?({pattern})(left|right)?", joined
         ):
             found.add(kind)
-    if "leg" in found and "trunk" in found and set(words(name)) & {"back"}:
+    if "leg" in found and "trunk" in found and set(name_words(name)) & {"back"}:
         found.discard("trunk")  # a hind leg
     if "arm" in found and "forearm" in joined:
         found.discard("leg")

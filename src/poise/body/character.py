@@ -262,15 +262,15 @@ def figure_skeleton(stature: float = 1.70, head: float = 1.0) -> Skeleton:
         for name, parent, (x, y, z) in _SIDE:
             parts.append((side + name, side + parent if parent in own else parent, (x, sign * y, z)))
     names = [name for name, _, _ in parts]
-    plain = [name.removeprefix("Left").removeprefix("Right") for name in names]
+    bare = [name.removeprefix("Left").removeprefix("Right") for name in names]
     sites = tuple(
         EndSite(j, scale * np.array(_TIPS[p]) * (head if p == "Head" else 1.0))
-        for j, p in enumerate(plain)
+        for j, p in enumerate(bare)
         if p in _TIPS
     )
     hinges = {
         j: Hinge(np.array([0.0, 1.0, 0.0]), *np.radians(_HINGES[p]).tolist())
-        for j, p in enumerate(plain)
+        for j, p in enumerate(bare)
         if p in _HINGES
     }
     return Skeleton(

@@ -142,7 +142,7 @@ def _tips(
                 end = np.median(frames.local(i, poses.positions[:, k]), axis=0)
                 ends.append((is_aside(skeleton.names[k]), end))
         far = [(aside, e) for aside, e in ends if np.linalg.norm(e) > tiny]
-        plain = [e for aside, e in far if not aside]
+        straight = [e for aside, e in far if not aside]
         if frames.parts[i] == "hand":
             # the fingers' mean direction to the farthest of them: a thumb alone would turn the hand
             every = [e for _, e in far]
@@ -150,10 +150,10 @@ def _tips(
                 longest = max(every, key=lambda e: float(np.linalg.norm(e)))
                 tips[i].append(longest)
         elif frames.parts[i] == "head":
-            if plain:
-                tips[i].append(max(plain, key=lambda e: float(np.linalg.norm(e))))
+            if straight:
+                tips[i].append(max(straight, key=lambda e: float(np.linalg.norm(e))))
         elif far:
-            tips[i].append(max(plain or [e for _, e in far], key=lambda e: float(np.linalg.norm(e))))
+            tips[i].append(max(straight or [e for _, e in far], key=lambda e: float(np.linalg.norm(e))))
         if not tips[i] and frames.parts[i] not in ("foot", "toe"):
             tips[i].append(_guessed_tip(anatomy, frames, offsets, i))
     return tuple(tuple(t) for t in tips)

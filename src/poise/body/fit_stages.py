@@ -187,13 +187,13 @@ def _roles(frames: Frames, anatomy: Anatomy) -> dict[str, int]:
             roles.setdefault("tail", bodies[0])
         elif chain.kind in ("arm", "leg"):
             prefix = f"{chain.side}_{chain.place}_" if chain.place else f"{chain.side}_"
-            words = _ARM_ROLES if chain.kind == "arm" else _FRONT_ROLES if chain.place == "front" else _LEG_ROLES
+            role_names = _ARM_ROLES if chain.kind == "arm" else _FRONT_ROLES if chain.place == "front" else _LEG_ROLES
             if chain.upper:
                 roles.setdefault(f"{chain.side}_collar", bodies[chain.upper - 1])
             main = bodies[chain.upper :]
-            for word, body in zip(words, main):
+            for word, body in zip(role_names, main):
                 roles.setdefault(prefix + word, body)
-            for missing in words[len(main) : 3]:
+            for missing in role_names[len(main) : 3]:
                 roles.setdefault(prefix + missing, main[-1])
             if chain.place == "hind":
                 for word, body in zip(_LEG_ROLES, main):

@@ -399,18 +399,18 @@ class JointTree:
     def _is_apart_along(self, a: int, b: int, across: Array) -> bool:
         """Whether two branches lie beside each other, not one ahead and one behind, by the middle of their joints."""
         rest = self.skeleton.rest[0]
-        apart = rest[self.path(a)].mean(axis=0) - rest[self.path(b)].mean(axis=0)
-        return abs(float(apart @ across)) > 0.5 * float(np.linalg.norm(apart))
+        difference = rest[self.path(a)].mean(axis=0) - rest[self.path(b)].mean(axis=0)
+        return abs(float(difference @ across)) > 0.5 * float(np.linalg.norm(difference))
 
     def path(self, joint: int, *, with_asides: bool = False) -> list[int]:
         """Joints from this one down its longest branch, asides by name left out unless asked for."""
         path = [joint]
         while kids := self.skeleton.children[path[-1]]:
-            plain = [c for c in kids if c not in self.asides]
+            straight = [c for c in kids if c not in self.asides]
             # what is on one side goes on with what has its twin on the other: a hand, not what it holds
-            sided = [c for c in plain if self.is_sided(c)] if self.is_sided(path[-1]) else []
-            best = max(sided or plain or kids, key=self._worth)
-            if not plain and len(path) > 1 and not with_asides:
+            sided = [c for c in straight if self.is_sided(c)] if self.is_sided(path[-1]) else []
+            best = max(sided or straight or kids, key=self._worth)
+            if not straight and len(path) > 1 and not with_asides:
                 break
             path.append(best)
         return path
@@ -443,13 +443,13 @@ class JointTree:
         longest = max(sites, key=lambda offset: float(np.linalg.norm(offset)))
         return at + rotations.rotate(orientations[..., last, :], longest)
 
-    def apart(self, a: int, b: int) -> float:
+    def distance(self, a: int, b: int) -> float:
         """How far two joints are from each other, the median over the poses [m]."""
         return float(np.median(np.linalg.norm(self.poses.positions[:, a] - self.poses.positions[:, b], axis=-1)))
 
     def parted(self, a: int, b: int) -> tuple[int, int]:
         """First joints along two mirrored paths that stand clearly apart."""
         for p, q in zip(self.path(a), self.path(b)):
-            if self.apart(p, q) > 0.02 * self.span:
+            if self.distance(p, q) > 0.02 * self.span:
                 return p, q
         return self.path(a)[-1], self.path(b)[-1]

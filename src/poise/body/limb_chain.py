@@ -40,7 +40,9 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     shortest = 0.05 * tree.reach[whole[0]]  # wide wings say nothing of a bird's legs
     for n, j in enumerate(whole[1:], start=1):
         way = (
-            tree.apart(whole[n - 1], j) if is_twist(tree.skeleton.names[tree.skeleton.parents[j]]) else tree.lengths[j]
+            tree.distance(whole[n - 1], j)
+            if is_twist(tree.skeleton.names[tree.skeleton.parents[j]])
+            else tree.lengths[j]
         )
         too_close = way < min(0.012 * tree.span, shortest) and n > 1
         if j in tree.skeleton.fixed or too_close:
@@ -118,8 +120,8 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other
         if bones[k] < 0.25 * longest:
             continue
         if kind == "arm" and k + 2 < len(path) and k + 1 < len(mirror):
-            here = tree.apart(path[k], mirror[k])
-            there = tree.apart(path[k + 1], mirror[k + 1])
+            here = tree.distance(path[k], mirror[k])
+            there = tree.distance(path[k + 1], mirror[k + 1])
             name = tree.skeleton.names[path[k]].lower()
             after = tree.skeleton.names[path[k + 1]].lower()
             named = any(w in name for w in ("collar", "clavicle", "scapula"))
@@ -152,7 +154,7 @@ def _is_own_bone(tree: JointTree, joint: int) -> bool:
 def _bones(tree: JointTree, path: list[int]) -> list[float]:
     """Lengths between the joints of a path, which may leave joints out [m]."""
     parents = tree.skeleton.parents
-    return [float(tree.lengths[j]) if parents[j] == i else tree.apart(i, j) for i, j in pairwise(path)]
+    return [float(tree.lengths[j]) if parents[j] == i else tree.distance(i, j) for i, j in pairwise(path)]
 
 
 def _is_hip_link(tree: JointTree, path: list[int], mirror: list[int], k: int) -> bool:
@@ -161,7 +163,7 @@ def _is_hip_link(tree: JointTree, path: list[int], mirror: list[int], k: int) ->
         return False
     if tree.turns(path[k]) or tree.turns(mirror[k]):
         return False
-    begins, ends = tree.apart(path[k], mirror[k]), tree.apart(path[k + 1], mirror[k + 1])
+    begins, ends = tree.distance(path[k], mirror[k]), tree.distance(path[k + 1], mirror[k + 1])
     return begins < 0.25 * ends and ends > 0.03 * tree.span
 
 
@@ -169,7 +171,7 @@ def _has_no_flesh(tree: JointTree, path: list[int], mirror: list[int], k: int) -
     """A first bone that moves no skin, on both sides, before one that does: a link to the leg, not its thigh."""
     if k or tree.skin is None or len(path) < 4 or len(mirror) < 4:
         return False
-    begins, ends = tree.apart(path[0], mirror[0]), tree.apart(path[1], mirror[1])
+    begins, ends = tree.distance(path[0], mirror[0]), tree.distance(path[1], mirror[1])
     if begins > NEAR_MIDDLE * ends:
         return False  # a thigh whose flesh is painted to the trunk
     own = [tree.below_skin[side[n]] - tree.below_skin[side[n + 1]] for side in (path, mirror) for n in (0, 1)]

@@ -18,7 +18,7 @@ from poise.body.limb_chain import limb_chain
 from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
-from poise.intake.anatomy import words
+from poise.intake.anatomy import name_words
 
 
 def find_anatomy(poses: Poses) -> Anatomy:
@@ -120,9 +120,9 @@ def _trunk(
     chest = _chest(tree, root, hubs, pairs)
     bear = sorted({hub for hub, _, _ in pairs})
     above = tree.skeleton.ancestors
-    apart = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
-    if root not in bear and apart and _named_leg(tree, chest, pairs):
-        pelvis = max(apart, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
+    separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
+    if root not in bear and separate and _named_leg(tree, chest, pairs):
+        pelvis = max(separate, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
         if not _named_leg(tree, pelvis, pairs):
             return root, chest
     elif chest == root or not {root, chest} <= set(bear):
@@ -170,8 +170,8 @@ def _lie_beside(tree: JointTree, pair: Pair) -> bool:
             np.concatenate([places[:, tree.path(kid)], tree.tips(places, turned, kid)[:, None]], axis=1).mean(axis=1)
             for kid in pair[1:]
         ]
-        apart = middles[0] - middles[1]
-        if np.median(np.abs(apart[:, 2])) <= ABOVE * np.median(np.linalg.norm(apart, axis=-1)):
+        difference = middles[0] - middles[1]
+        if np.median(np.abs(difference[:, 2])) <= ABOVE * np.median(np.linalg.norm(difference, axis=-1)):
             return True
     return False
 
@@ -221,7 +221,7 @@ def _is_wing(tree: JointTree, pair: Pair) -> bool:
         if said & {"other", "leg", "arm"}:
             if "other" in said:
                 return True
-            if not {"shoulder", "collar", "clavicle"} & set(words(tree.skeleton.names[joint])):
+            if not {"shoulder", "collar", "clavicle"} & set(name_words(tree.skeleton.names[joint])):
                 return False
     return False
 
@@ -291,7 +291,7 @@ def _ahead(tree: JointTree, root: int, pair: Pair, forward: Array) -> float:
     """How far ahead of the root a pair begins [m], by the mean over the poses; its name counts where that is little."""
     at = tree.poses.positions
     begin = 0.5 * sum(at[:, tree.parted(*pair[1:])[n]] for n in range(2))
-    names = "".join(w for j in tree.path(pair[1]) for w in words(tree.skeleton.names[j]))
+    names = "".join(w for j in tree.path(pair[1]) for w in name_words(tree.skeleton.names[j]))
     said = any(w in names for w in ("front", "fore", "arm")) - any(w in names for w in ("back", "hind", "rear", "leg"))
     return float(np.mean(np.sum((begin - at[:, root]) * forward, axis=-1))) + tree.span * said
 
@@ -363,8 +363,8 @@ def _left_first(tree: JointTree, a: int, b: int, left: Array) -> tuple[int, int]
     if sides == ("right", "left"):
         return b, a
     top_a, top_b = tree.parted(a, b)
-    apart = tree.poses.positions[:, top_a] - tree.poses.positions[:, top_b]
-    return (a, b) if float(np.mean(np.sum(apart * left, axis=-1))) >= 0.0 else (b, a)
+    difference = tree.poses.positions[:, top_a] - tree.poses.positions[:, top_b]
+    return (a, b) if float(np.mean(np.sum(difference * left, axis=-1))) >= 0.0 else (b, a)
 
 
 def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, has_hubs: bool) -> Chain | None:

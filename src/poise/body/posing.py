@@ -238,8 +238,8 @@ def left_out(character: Character, motion: Motion) -> LeftOut:
     carried = [j for j in range(skeleton.joint_count) if j not in simulated | above and turn[j] > TURNS]
     stretched = {}
     for body in character.bodies[1:]:
-        apart = np.linalg.norm(places[:, body.joint] - places[:, character.bodies[body.parent].joint], axis=-1)
-        most = float(np.abs(apart - np.linalg.norm(body.offset)).max())
+        lengths = np.linalg.norm(places[:, body.joint] - places[:, character.bodies[body.parent].joint], axis=-1)
+        most = float(np.abs(lengths - np.linalg.norm(body.offset)).max())
         if most > STRETCH * character.leg_length:
             stretched[body.name] = most
     is_figure = any(limb.kind in ("leg", "arm") for limb in character.limbs)

@@ -254,9 +254,9 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
     )  # fmt: skip
 
 
-def _ballistic(words: str, flight: FlightFit, cost: float) -> Cure:
+def _ballistic(action: str, flight: FlightFit, cost: float) -> Cure:
     """The same done by `poise edit ballistic`, ranked just behind the cure by hand."""
-    return Cure(f"{words}: poise edit ballistic --flight {flight.first}:{flight.last}", cost + 1e-6)
+    return Cure(f"{action}: poise edit ballistic --flight {flight.first}:{flight.last}", cost + 1e-6)
 
 
 def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:

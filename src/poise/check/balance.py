@@ -134,19 +134,19 @@ def _shift(clip: Analysis, judged: Flags, bad: Frames, wanted: float) -> list[Cu
         longest.pop()
     if sum(b - a + 1 for a, b in longest) < missing:
         return []
-    words, most = [], 0.0
+    shifts, most = [], 0.0
     for first, last in longest:
         lacking = clip.support.distance[first : last + 1] - clip.support.radius[first : last + 1]
         frame = first + int(np.nanargmax(lacking))
         far = float(np.nanmax(lacking))
         feet = clip.touch.points[frame, clip.touch.carries[frame]].mean(axis=0)
         way = way_word(feet[:2] - clip.support.zmp[frame, :2], facing_at(clip, frame))
-        words.append(f"{length_words(far)} {way} around frame {frame} (frames {first}–{last})")
+        shifts.append(f"{length_words(far)} {way} around frame {frame} (frames {first}–{last})")
         most = max(most, far)
     leg = clip.character.leg_length
     if most > at.FARTHEST_SHIFT * leg:  # no one leans that far: the pose is not the cause
         return []
-    return [Cure(f"move the hips {', and '.join(words)}", most / leg)]
+    return [Cure(f"move the hips {', and '.join(shifts)}", most / leg)]
 
 
 def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | None) -> list[Cure]:
@@ -164,15 +164,15 @@ def _slow(clip: Analysis, judged: Flags, profile: Profile, *, trials: Trials | N
         return []
     if trials is None:
         k = hopeful[0]
-        words = f"play it {k:.2f} × slower: about {100.0 * expected[k]:.0f} % are then in balance"
-        return [Cure(f"{words} (poise edit retime --factor {k:.2f}; not tried; --try-cures tries it)", math.log(k))]
+        advice = f"play it {k:.2f} × slower: about {100.0 * expected[k]:.0f} % are then in balance"
+        return [Cure(f"{advice} (poise edit retime --factor {k:.2f}; not tried; --try-cures tries it)", math.log(k))]
     for k in hopeful[: at.TRIALS]:
         slower = trials.slower(clip, k)
         frames = judged_frames(slower)
         seen = float((slower.support.error[frames] <= 1.0).mean()) if frames.any() else 0.0
         if seen >= wanted:
-            words = f"play it {k:.2f} × slower: {100.0 * seen:.0f} % are then in balance"
-            return [Cure(f"{words} (poise edit retime --factor {k:.2f})", math.log(k))]
+            advice = f"play it {k:.2f} × slower: {100.0 * seen:.0f} % are then in balance"
+            return [Cure(f"{advice} (poise edit retime --factor {k:.2f})", math.log(k))]
     return []
 
 

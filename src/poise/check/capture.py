@@ -119,8 +119,8 @@ def _shows(motion: Motion, glitch: Glitch) -> bool:
     part = np.concatenate(parts) * scales[glitch.joint]
     before, after = motion.rotations[[max(glitch.frame - 1, 0), glitch.frame + (glitch.kind == "flip")], glitch.joint]
     turned = rotations.rotate(rotations.multiply(rotations.conjugate(before), after), part)
-    apart = np.linalg.norm(turned[:, None] - part[None, : at.MOST_VERTICES], axis=2).min(axis=1)
-    return len(part) > at.MOST_VERTICES or float(apart.max()) > at.SEEN_TURN * leg_length(motion.skeleton)
+    distances = np.linalg.norm(turned[:, None] - part[None, : at.MOST_VERTICES], axis=2).min(axis=1)
+    return len(part) > at.MOST_VERTICES or float(distances.max()) > at.SEEN_TURN * leg_length(motion.skeleton)
 
 
 def _is_pose_change(clip: Analysis, glitch: Glitch) -> bool:

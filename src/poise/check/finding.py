@@ -149,8 +149,8 @@ def length_words(meters: float) -> str:
 
 def frame_words(frames: Frames, limit: int = 4) -> str:
     """Stretches of frames: "12–18, 40", at most `limit` of them."""
-    words = [f"{a}–{b}" if b > a else str(a) for a, b in frames[:limit]]
-    return ", ".join(words) + (f" and {len(frames) - limit} more" if len(frames) > limit else "")
+    ranges = [f"{a}–{b}" if b > a else str(a) for a, b in frames[:limit]]
+    return ", ".join(ranges) + (f" and {len(frames) - limit} more" if len(frames) > limit else "")
 
 
 def stretches(flags: Flags, offset: int = 0) -> Frames:
@@ -248,9 +248,9 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
         floor = find_floor(motion)
         sunk = (clip.touch.gaps < -at.DOWN * clip.character.leg_scale).any(axis=1).mean()
         above = ~clip.touch.flags.any(axis=1) & ~clip.is_airborne
-        apart = abs(float(floor.value) - clip.floor)
+        difference = abs(float(floor.value) - clip.floor)
         is_off = sunk > at.SUNK or (bool(clip.touch.names) and above.mean() > at.ABOVE)
-        if floor.confidence < at.SURE_FLOOR or apart > at.FLOORS_AGREE * leg or is_off:
+        if floor.confidence < at.SURE_FLOOR or difference > at.FLOORS_AGREE * leg or is_off:
             found["floor"] = "it is not clear where the floor lies (--floor says it)"
     if is_on_the_spot(clip):
         found["travel"] = "the clip goes on the spot: its travel is not in it"

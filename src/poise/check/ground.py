@@ -118,8 +118,8 @@ def feet(clip: Analysis) -> dict[str, Index]:
 
 def foot_word(limb: str) -> str:
     """The foot at the end of a leg: "left_leg" is the left foot."""
-    words = limb.replace("_", " ").lower()
-    return words.removesuffix(" leg") + " foot" if words.endswith(" leg") else words
+    name = limb.replace("_", " ").lower()
+    return name.removesuffix(" leg") + " foot" if name.endswith(" leg") else name
 
 
 def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:

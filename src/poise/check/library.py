@@ -196,7 +196,7 @@ def _strays(quantity: str, named: list[tuple[str, float]]) -> list[tuple[float, 
     named = [(n, v) for n, v in named if math.isfinite(v) and v > 0.0]
     if len(named) < LEAST_CLIPS:
         return []
-    words, unit, least = QUANTITIES[quantity]
+    label, unit, least = QUANTITIES[quantity]
     logs = np.log([v for _, v in named])
     middle = float(np.median(logs))
     # against the smallest believed spread, so that a library that agrees to a hair is not full of strays
@@ -207,7 +207,7 @@ def _strays(quantity: str, named: list[tuple[str, float]]) -> list[tuple[float, 
         away = abs(float(log) - middle)
         if away > half:
             sentence = (
-                f"{words} {value:.3g} {unit}; its {len(named)} companions have {usual:.3g} {unit}, "
+                f"{label} {value:.3g} {unit}; its {len(named)} companions have {usual:.3g} {unit}, "
                 f"most of them {low:.3g}–{high:.3g}"
             )
             found.append((away / half, Stray(name, quantity, value, usual, low, high, sentence)))
@@ -349,9 +349,9 @@ def _steps(clip: Analysis) -> int:
 
 def _step_seconds(clip: Analysis) -> float | None:
     """Median time from one foot's landing to the next foot's [s], None for fewer than three."""
-    apart = np.diff([t for t, _ in landings(clip)])
-    apart = apart[apart > 0.1 * math.sqrt(clip.character.leg_scale)]
-    return float(np.median(apart)) if len(apart) >= 2 else None
+    intervals = np.diff([t for t, _ in landings(clip)])
+    intervals = intervals[intervals > 0.1 * math.sqrt(clip.character.leg_scale)]
+    return float(np.median(intervals)) if len(intervals) >= 2 else None
 
 
 def _mean(values: Array) -> float:

@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 from poise.check.finding import FLAWS, Finding, Trials, frame_words
 from poise.check.library import Facts, Group, Samples
 from poise.check.profile import Profile
+from poise.io.files import json_value
 
 if TYPE_CHECKING:
     from poise.analysis.analyze import Analysis
@@ -102,23 +103,12 @@ class ClipReport:
         entry: dict[str, Any] = {"file": self.file, "clip": self.clip or None, "verdict": self.verdict}
         if self.verdict == "unreadable":
             return entry | {"error": self.error, "findings": []}
-        return entry | _finite(self.measures) | {"findings": [_finite(f.as_json()) for f in self.findings]}
+        return entry | json_value(self.measures) | {"findings": [json_value(f.as_json()) for f in self.findings]}
 
 
 def unreadable(path: Path, reason: str) -> ClipReport:
     """The report of a file that could not be read."""
     return ClipReport(str(path), "", "unreadable", error=" ".join(reason.split()))
-
-
-def _finite(value: Any) -> Any:
-    """The value with what JSON cannot hold as null."""
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def as_json(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profile) -> dict[str, Any]:

@@ -100,8 +100,8 @@ def histogram_svg(
     )
     beyond = [f"{bins.below} below {_number(low)}"] * bool(bins.below)
     beyond += [f"{bins.above} above {_number(high)}"] * bool(bins.above)
-    words = "; ".join([f"{bins.total} values", *beyond])
-    parts.append(f'<text x="{WIDTH - RIGHT}" y="34" class="soft" text-anchor="end">{words}</text></svg>')
+    note = "; ".join([f"{bins.total} values", *beyond])
+    parts.append(f'<text x="{WIDTH - RIGHT}" y="34" class="soft" text-anchor="end">{note}</text></svg>')
     return "".join(parts)
 
 

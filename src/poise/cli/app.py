@@ -100,9 +100,9 @@ def poise(
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
-    sys.exit(run([w for w in words if w != "--debug"], debug=debug))
+    line = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in line
+    sys.exit(run([w for w in line if w != "--debug"], debug=debug))
 
 
 def run(words: Sequence[str], *, debug: bool = False) -> int:

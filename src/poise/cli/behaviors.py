@@ -47,7 +47,7 @@ def list_behaviors(*, as_json: bool = False) -> None:
     from poise.synthesis.behaviors import BEHAVIORS
 
     if as_json:
-        print_json({"behaviors": [_told(behavior) for behavior in BEHAVIORS.values()]})
+        print_json({"behaviors": [_as_json(behavior) for behavior in BEHAVIORS.values()]})
         return
     width = max(len(name) for name in BEHAVIORS)
     for behavior in BEHAVIORS.values():
@@ -70,7 +70,7 @@ def _options(values: Mapping[str, Any]) -> str:
     return "  ".join(f"{name}={shown(value)}" for name, value in values.items())
 
 
-def _told(behavior: Behavior) -> dict[str, Any]:
+def _as_json(behavior: Behavior) -> dict[str, Any]:
     """A behavior for machines: its options with what they mean and may be."""
     return {
         "name": behavior.name,
@@ -103,7 +103,7 @@ def describe(behavior: Behavior, *, as_json: bool = False) -> None:
             {"figure": r.name, "name": r.machine.name, "toml": controller_text(r.machine), "graph": graph(r.machine)}
             for r in setup.roles
         ]
-        print_json({**_told(behavior), "controllers": machines})
+        print_json({**_as_json(behavior), "controllers": machines})
         return
     lines = [f"{behavior.name}: {behavior.summary}".rstrip(": "), f"Runs {setup.seconds:g} s unless --seconds says."]
     lines.append("Has the paper's own weights (--mode literal)." if behavior.literal else OWN)

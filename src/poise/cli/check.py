@@ -329,8 +329,8 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
             measured, allowed = f"{finding.measure:.3g}", f"{finding.threshold:.3g}"
             if measured != allowed:
                 side = "at least" if finding.measure < finding.threshold else "up to"
-                words, unit = FLAWS[finding.name]
-                line = f"      {words}: {measured} {unit}".rstrip()
+                label, unit = FLAWS[finding.name]
+                line = f"      {label}: {measured} {unit}".rstrip()
                 console.print(Text(f"{line}, allowed {side} {allowed}", style="dim"))
             for number, cure in enumerate(finding.cures[:MOST_CURES]):
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
@@ -344,8 +344,8 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
         for _, stray in strays:
             console.print(Text(f"  {stray.clip}: {stray.sentence}"))
     counts = {v: sum(r.verdict == v for r in reports) for v in ("pass", "fail", "unreadable", "skipped")}
-    words = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
-    words += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
-    words += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
+    summary = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
+    summary += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
+    summary += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
     if len(reports) > 1:
-        console.print(Text(f"\n{', '.join(words)} (profile {profile.name})", style="bold"))
+        console.print(Text(f"\n{', '.join(summary)} (profile {profile.name})", style="bold"))

@@ -101,10 +101,10 @@ def export(
         done = summary["followed"]
         how = "to the end" if done["complete"] else "not to the end: it fell, or lost the actor"
         helped, feet = done["helped_share"], 1000.0 * done["foot_error_p95_m"]
-        words = (
+        message = (
             f"The robot follows {how}; its root is helped in {helped:.0%} of the steps, feet are within {feet:.0f} mm"
         )
-        out().print(f"{words} (95th percentile).", markup=False)
+        out().print(f"{message} (95th percentile).", markup=False)
     force, moment = (summary["feasibility"][k] for k in ("root_force_rms_weights", "root_moment_rms_Nm"))
     out().print(
         f"{output}: {summary['frames']} frames at {summary['fps']:.4g} fps, {len(summary['joints'])} joints.",

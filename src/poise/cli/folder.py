@@ -132,8 +132,8 @@ def work(job: Job) -> Done:
     state = "done" if code == 0 else "failed"
     message = "" if code == 0 else " ".join(others[-1:]) or f"It ended with code {code}."
     data = _printed(said.getvalue())
-    told = data.get("warnings", [])  # `poise info` prints its own
-    warnings += tuple(w for w in told if isinstance(w, str) and w not in warnings)
+    own_warnings = data.get("warnings", [])  # `poise info` prints its own
+    warnings += tuple(w for w in own_warnings if isinstance(w, str) and w not in warnings)
     found = _measures(data)
     return Done(job.name, state, message, job.target, job.key, perf_counter() - began, found, warnings)
 
@@ -274,7 +274,7 @@ def _jobs(
     from poise.check.clip import clip_files
 
     asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
-    words = json.dumps([name, to, asked], sort_keys=True, default=str)
+    request = json.dumps([name, to, asked], sort_keys=True, default=str)
     found, taken = [], set[str]()
     inside = None if place is None else place.resolve()
     for path in clip_files([folder]):
@@ -284,7 +284,7 @@ def _jobs(
         for clip in clips_in(path, given):
             short = path.relative_to(folder)
             new = dict(given) | {source: path}
-            label, stamp = os.fspath(short), f"{words} {seen.st_size} {seen.st_mtime_ns}"
+            label, stamp = os.fspath(short), f"{request} {seen.st_size} {seen.st_mtime_ns}"
             if clip is not None:
                 label, stamp = f"{label}@{clip}", f"{stamp} {clip}"
                 short = short.with_name(f"{short.stem}-{_ODD.sub('_', clip)}{short.suffix}")
@@ -381,10 +381,10 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
         if not as_json:
             _say_pace(done)
-            words = f"{len(done) - len(failed)} of {total} clips done"
-            words += f" ({earlier} were done before)" if earlier else ""
-            words += f", {len(failed)} failed" if failed else ""
-            out().print(f"{words}. See {Path(place) / SUMMARY}.", markup=False)
+            message = f"{len(done) - len(failed)} of {total} clips done"
+            message += f" ({earlier} were done before)" if earlier else ""
+            message += f", {len(failed)} failed" if failed else ""
+            out().print(f"{message}. See {Path(place) / SUMMARY}.", markup=False)
 
 
 def _say_pace(done: Sequence[Done]) -> None:

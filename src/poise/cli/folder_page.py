@@ -59,11 +59,11 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
             if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
         ]
         cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
-        told = html.escape(" ".join([d.message, *d.warnings]).strip())
+        message = html.escape(" ".join([d.message, *d.warnings]).strip())
         numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
         rows.append(
             f"<tr class={d.state}><td>{name}</td><td>{d.state}</td>{numbers}"
-            f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{told}</td></tr>"
+            f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{message}</td></tr>"
         )
     names = ("clip", "state", *columns, "see", "warnings and errors")
     heads = "".join(f"<th><button>{html.escape(c)}</button></th>" for c in names)

@@ -170,10 +170,10 @@ def _take_settings(context: typer.Context, path: Path | None) -> Path | None:
             names = ", ".join(sorted(k.replace("_", "-") for k in known if k not in ("settings", "help")))
             raise FileFormatError(f"There is no option {name!r}.", path=path, cure=f"Options: {names}.")
         is_list = known[key].multiple  # pyright: ignore[reportAttributeAccessIssue]
-        plain = isinstance(value, str | int | float | bool)
-        if not plain and not (is_list and isinstance(value, list) and all(isinstance(v, str) for v in value)):
+        is_single = isinstance(value, str | int | float | bool)
+        if not is_single and not (is_list and isinstance(value, list) and all(isinstance(v, str) for v in value)):
             raise FileFormatError(f"The value of {name!r} has a wrong type.", path=path, text=str(value)[:60])
-        found[key] = [str(value)] if is_list and plain else value
+        found[key] = [str(value)] if is_list and is_single else value
     context.default_map = found
     return path
 

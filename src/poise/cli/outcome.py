@@ -293,7 +293,7 @@ def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live
         (torn, f"a hand slipped from what it held {torn} time{'s' if torn != 1 else ''}"),
         (d["hits"], f"hit {len(d['hits'])} times"),
     )
-    if some := [words for is_so, words in cautions if is_so]:
+    if some := [caution for is_so, caution in cautions if is_so]:
         lines.append(f"{', '.join(some)}.".capitalize())
     lines.append(
         f"Nobody holds it: root force {d['root_residual_max']['force_N']:.0e} N; penetration {sunk:.2f} mm; "
@@ -416,10 +416,10 @@ def lines(output: Path, data: dict[str, Any]) -> list[str]:
     """What happened, line by line."""
     said = [f"{output}: {data['frames']} frames, {data['duration_s']:.4g} s", _changed(data)]
     said += [_flight(b, a) for b, a in zip(data["before"].get("flights", []), data["after"].get("flights", []))]
-    for key, words in MEASURES.items():
+    for key, measure in MEASURES.items():
         before, after = data["before"].get(key), data["after"].get(key)
-        if key not in UNTOLD and before is not None and words.number(before) != words.number(after):
-            said.append(words.line(before, after))
+        if key not in UNTOLD and before is not None and measure.number(before) != measure.number(after):
+            said.append(measure.line(before, after))
     return [*said, *data["notes"]]
 
 
@@ -451,5 +451,5 @@ def _flight(before: dict[str, Any], after: dict[str, Any]) -> str:
     said = [f"Flight {before['frames'][0]}:{before['frames'][1]}"]
     if after["frames"] != before["frames"]:
         said.append(f"now {after['frames'][0]}:{after['frames'][1]}")
-    said += [words.line(before[key], after[key]) for key, words in FLIGHT.items() if key in before]
+    said += [measure.line(before[key], after[key]) for key, measure in FLIGHT.items() if key in before]
     return ", ".join(said)

@@ -30,7 +30,7 @@ def serve(
     """
     from poise.serve.server import Server
 
-    server, over = Server(port=port), threading.Event()
+    server, ended = Server(port=port), threading.Event()
     try:
         print(json_module.dumps(server.greeting), flush=True)
         if until_stdin_ends:
@@ -38,12 +38,12 @@ def serve(
             def watch() -> None:
                 while sys.stdin.buffer.read(4096):
                     pass
-                over.set()
+                ended.set()
 
             threading.Thread(target=watch, daemon=True).start()
         else:
             note(f"Poise serves at {server.greeting['url']} (Ctrl-C ends)")
-        while not over.wait(0.5):
+        while not ended.wait(0.5):
             pass
     except KeyboardInterrupt:
         pass

@@ -328,11 +328,11 @@ def _looped(motion: Motion, pushes: list[Any]) -> Motion:
     """The motion again and again: twice, or until every push has had three seconds to be recovered from."""
     from poise.phases.travel import repeat
 
-    over = max((p.start + (p.duration if math.isfinite(p.duration) else 0.0) for p in pushes), default=0.0)
-    rounds = max(2, math.ceil((over + RECOVERY) / max(motion.duration, motion.dt)))
+    last_end = max((p.start + (p.duration if math.isfinite(p.duration) else 0.0) for p in pushes), default=0.0)
+    rounds = max(2, math.ceil((last_end + RECOVERY) / max(motion.duration, motion.dt)))
     if rounds > MOST_ROUNDS:
         raise InvalidValue(
-            f"A push at {over:g} s needs {rounds} rounds of this clip; --loop plays {MOST_ROUNDS} at most."
+            f"A push at {last_end:g} s needs {rounds} rounds of this clip; --loop plays {MOST_ROUNDS} at most."
         )
     return repeat(motion, rounds)
 

@@ -216,7 +216,7 @@ def _run_live(
 BUILT_IN = ("adult", "child")
 
 
-def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, seed: int | None) -> dict[str, Any]:
+def changes(behavior: Behavior, scene: Path | None, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
     """The options and the scene as --set, --seed and --scene have them; a name may be the behavior's or the scene's."""
     from poise.synthesis.behaviors.behavior import Option, named
     from poise.synthesis.scene_file import load_scene, scene_options
@@ -224,7 +224,7 @@ def changes(behavior: Behavior, scene: Path | None, words: list[str] | None, see
     of_scene = {} if scene is None else {k: Option(v) for k, v in scene_options(scene).items()}
     known = {**of_scene, **behavior.declared}
     changed: dict[str, Any] = {}
-    for word in words or ():
+    for word in settings or ():
         name, text = options.name_and_value(word, "friction=0.5")
         changed[name] = named(known, name, behavior.name).checked(f"--set {name}", text)
     if seed is not None:

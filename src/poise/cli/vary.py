@@ -89,8 +89,10 @@ def vary(
     for d in done:
         if d.state == "failed" and not d.message.startswith(NOT_PLAUSIBLE):
             note(f"{d.name}: {d.message}")
-    apart = table["apart_median"]
-    far = "" if apart is None else f" Kept ones are {apart:.1f} times as far apart as copies with 1° of noise (median)."
+    spread = table["apart_median"]
+    far = (
+        "" if spread is None else f" Kept ones are {spread:.1f} times as far apart as copies with 1° of noise (median)."
+    )
     out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{far} See {output / SUMMARY}.", markup=False)
 
 
@@ -132,8 +134,8 @@ def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = 
         raise InvalidValue(f"{NOT_PLAUSIBLE} ({why})")
     poise.io.save(tried.motion, output)
     shape = edit.shape_of(tried.motion)
-    apart = edit.distance(shape, edit.shape_of(motion)) / noise
-    print_json({"apart": apart, "frames": tried.motion.frame_count, "fps": tried.motion.fps})
+    distance = edit.distance(shape, edit.shape_of(motion)) / noise
+    print_json({"apart": distance, "frames": tried.motion.frame_count, "fps": tried.motion.fps})
 
 
 COMMANDS["variant"] = variant

@@ -182,10 +182,10 @@ def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, repor
 
 def summarize_world(run: WorldRun) -> None:
     """What happened, in a few lines."""
-    told, world = run.report["scene"], run.world
+    scene, world = run.report["scene"], run.world
     names = ", ".join(f.name for f in world.figures)
     out().print(
-        f"{world.time:.2f} s: {names}; {told['bodies']} bodies, {told['contacts_mean']:.0f} contacts on average, "
-        f"deepest {1e3 * told['penetration_max_m']:.0f} mm",
+        f"{world.time:.2f} s: {names}; {scene['bodies']} bodies, {scene['contacts_mean']:.0f} contacts on average, "
+        f"deepest {1e3 * scene['penetration_max_m']:.0f} mm",
         markup=False,
     )

@@ -26,10 +26,11 @@ from poise.edit.ballistic import ballistic
 from poise.edit.budget import Budget
 from poise.edit.ground import ground
 from poise.edit.repair import repair
-from poise.edit.report import Changes, Edited, new_findings, plain, report_of
+from poise.edit.report import Changes, Edited, new_findings, report_of
 from poise.edit.retime import retime
 from poise.edit.scope import Scope
 from poise.edit.spin import spin
+from poise.io.files import json_value
 from poise.phases.glitches import Glitch
 from poise.phases.points import pelvis
 
@@ -200,7 +201,7 @@ def mend(
         amount=scope.amount,
         notes=_notes(before, left, steps),
     )
-    report.data["steps"] = plain(steps)
+    report.data["steps"] = json_value(steps)
     if now.frame_count != motion.frame_count:  # poses moved in time: what the tools changed is what counts
         report.data["changed"] |= {
             "joint_angle_max_deg": math.degrees(max(spent["joint"], spent["root_turn"])),

@@ -23,6 +23,7 @@ from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.edit.budget import Budget
+from poise.io.files import json_value, write_json
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
 """Below this a frame counts as unchanged [rad], [m]; quaternions know an angle to about 1e-8 rad."""
@@ -103,8 +104,6 @@ class EditReport:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it as JSON, whole or not at all."""
-        from poise.io.files import write_json
-
         write_json(path, self.data)
 
 
@@ -159,7 +158,7 @@ def report_of(
         "kept": kept,
         "notes": list(notes),
     }
-    report = EditReport(plain(data))
+    report = EditReport(json_value(data))
     if budget is not None:
         _require(budget, changes, amount, report, motion, character)
     return report
@@ -175,7 +174,7 @@ def _require(
     for name, joints in own.items():
         seen[name], limits[name] = float(changes.angles[:, joints].max()), budget.parts[name]
     over = {name: seen[name] / max(limits[name], 1e-12) for name in seen if seen[name] > limits[name] * (1.0 + 1e-9)}
-    report.data["budget"] = {name: value for name, value in plain(limits).items() if value is not None}
+    report.data["budget"] = {name: value for name, value in json_value(limits).items() if value is not None}
     if not over:
         return
     worst = max(over, key=lambda name: over[name])
@@ -216,21 +215,6 @@ def ranges(frames: Index) -> list[list[int]]:
         return []
     cuts = np.flatnonzero(np.diff(frames) > 1)
     return [[int(a), int(b)] for a, b in zip(frames[np.r_[0, cuts + 1]], frames[np.r_[cuts, len(frames) - 1]])]
-
-
-def plain(value: Any) -> Any:
-    """The value as JSON has it: lists for arrays, null for what is not finite."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _significant(value: float, least: float) -> float:

@@ -124,7 +124,7 @@ class Anatomy:
     def head(self) -> int | None:
         """The joint at the top of the trunk; None where none is known."""
         skeleton = self.skeleton
-        named = [j for j, name in enumerate(skeleton.names) if plain(name).endswith(HEADS)]
+        named = [j for j, name in enumerate(skeleton.names) if simple_name(name).endswith(HEADS)]
         if named:
             return named[0]
         if not self.arms:
@@ -148,13 +148,13 @@ class Anatomy:
         return tuple(tuple(int(j) for j in self.skeleton.carried_by(leg.end)) for leg in self.legs)
 
 
-def plain(name: str) -> str:
+def simple_name(name: str) -> str:
     """A joint's name without prefix, case and punctuation: "mixamorig:LeftUpLeg" → "leftupleg"."""
     return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
 
 
 @lru_cache(maxsize=2048)
-def words(name: str) -> tuple[str, ...]:
+def name_words(name: str) -> tuple[str, ...]:
     """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
     name = re.split(r"[:|]", name)[-1]
     name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
@@ -164,7 +164,7 @@ def words(name: str) -> tuple[str, ...]:
 
 def is_finger(name: str) -> bool:
     """True for the joints of a finger."""
-    return any(re.fullmatch(rf"[lr]?({FINGERS})s?", w) for w in words(name))
+    return any(re.fullmatch(rf"[lr]?({FINGERS})s?", w) for w in name_words(name))
 
 
 def is_hand(skeleton: Skeleton) -> bool:
@@ -212,13 +212,13 @@ def anatomy_of(skeleton: Skeleton) -> Anatomy:
     return skeleton.found["anatomy"]
 
 
-def _named(skeleton: Skeleton, words: tuple[str, ...]) -> tuple[Limb, ...]:
-    """Limbs whose first joint bears one of the words with a side; the first word that is found wins."""
-    for word in words:
+def _named(skeleton: Skeleton, keywords: tuple[str, ...]) -> tuple[Limb, ...]:
+    """Limbs whose first joint bears one of the keywords with a side; the first word that is found wins."""
+    for word in keywords:
         names = {f"{s}{word}" for s in _SIDES} | {f"{word}{s}" for s in ("l", "r")}
         found: list[Limb] = []
         for j, name in enumerate(skeleton.names):
-            bare = plain(name)
+            bare = simple_name(name)
             is_prefixed = any(
                 len(n) > 4 and bare.endswith(n) and not bare.startswith(n[0]) for n in names
             )  # Bip01 L Thigh

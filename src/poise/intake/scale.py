@@ -142,8 +142,8 @@ def nothing_falls_faster(figure: Figure, up: str, candidates: Sequence[Scale]) -
         fall = fastest(scale)
         if fall is None:
             return ""
-        words = f"the body falls with up to {fall:.2f} g in {_unit_words(scale.unit)} at {scale.fps:.4g} Hz"
-        return words + (", faster than anything falls" if fall > 1.25 else "")
+        reason = f"the body falls with up to {fall:.2f} g in {_unit_words(scale.unit)} at {scale.fps:.4g} Hz"
+        return reason + (", faster than anything falls" if fall > 1.25 else "")
 
     return Testimony("free fall", np.maximum(likely, 0.02), why)
 
@@ -178,16 +178,16 @@ def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
     def why(scale: Scale) -> str:
         leg = f"at {scale.fps:.4g} Hz on a leg of {figure.leg * scale.unit:.2f} m"
         time = math.sqrt(figure.leg * scale.unit / GRAVITY)
-        words = []
+        reasons = []
         if gait:
-            words.append(
+            reasons.append(
                 f"{120.0 * scale.fps / gait.stride:.0f} steps a minute {leg}; "
                 f"{60.0 * usual / time:.0f} are usual for steps of that length"
             )
         if swing:
             where = "" if gait else f" {leg}"
-            words.append(f"a foot swings for {swing.time / scale.fps:.2f} s{where}, {swings * time:.2f} s are usual")
-        return "; ".join(words)
+            reasons.append(f"a foot swings for {swing.time / scale.fps:.2f} s{where}, {swings * time:.2f} s are usual")
+        return "; ".join(reasons)
 
     return Testimony("steps", np.array([likely(c) for c in candidates]), why)
 

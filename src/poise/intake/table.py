@@ -98,9 +98,9 @@ class Table(Generic[Candidate]):
         quoted = []
         for testimony in self.testimonies:
             lead = math.inf if rival is None else float(testimony.support[best] - testimony.support[rival])
-            words = testimony.reason(self.candidates[best])
-            if words and abs(lead) >= WORTH_SAYING:
-                quoted.append((lead, words))
+            reason = testimony.reason(self.candidates[best])
+            if reason and abs(lead) >= WORTH_SAYING:
+                quoted.append((lead, reason))
         return Answer(
             value=chosen,
             confidence=totals[chosen],

@@ -13,18 +13,18 @@ UPRIGHT = 0.7
 """Cosine beyond which a direction counts as along an axis [1]."""
 
 
-def weigh_up(figure: Figure, custom: Mapping[str, float], words: str) -> Table[str]:
+def weigh_up(figure: Figure, custom: Mapping[str, float], convention: str) -> Table[str]:
     """All axes with what every witness says of them.
 
     Args:
         figure: The motion as it stands in its file.
         custom: How often files of this format have which axis up; those not named are taken for rarities.
-        words: Whose custom it is, such as "BVH files are".
+        convention: Whose custom it is, such as "BVH files are".
     """
     prior = np.array([custom.get(axis, 1e-3) for axis in AXES])
     usual = max(custom, key=lambda axis: custom[axis])
     prior_axis = _of_axes(
-        "custom", prior, lambda axis: f"{words} {usual.upper()} up by custom" if axis == usual else ""
+        "custom", prior, lambda axis: f"{convention} {usual.upper()} up by custom" if axis == usual else ""
     )
     return weigh(AXES, np.ones(len(AXES)), [prior_axis, *(witness(figure) for witness in WITNESSES)])
 

@@ -124,18 +124,18 @@ def _body(path: Path, options: ReadOptions) -> tuple[Skeleton, dict[int, int], t
         parents = np.array([names.index(parent) if parent else -1 for parent, _ in JOINTS.values()])
         tips = tuple(EndSite(names.index(n), np.array(tip), f"{n} end") for n, tip in TIPS.items())
         skeleton = Skeleton(tuple(names), parents, offsets, rest, tips)
-        told = "Bones are those of a person of 1.70 m, since an AMASS archive holds none. --skeleton names its own."
-        return skeleton, {k: k for k in range(len(names))}, (told,)
+        warning = "Bones are those of a person of 1.70 m, since an AMASS archive holds none. --skeleton names its own."
+        return skeleton, {k: k for k in range(len(names))}, (warning,)
     given = skeleton_of_file(options.skeleton, options)
-    plain = {_plain(n): j for j, n in enumerate(given.names)}
-    missing = [n for n in names if _plain(n) not in plain]
+    joints_by_name = {_spelled_out(n): j for j, n in enumerate(given.names)}
+    missing = [n for n in names if _spelled_out(n) not in joints_by_name]
     if missing:
         problem = f"The skeleton {options.skeleton.name} has no joint {', '.join(missing[:5])}."
         raise FileFormatError(problem, path=path, cure=f"Its joints must be called {', '.join(names[:4])}, …")
-    return given, {plain[_plain(n)]: k for k, n in enumerate(names)}, ()
+    return given, {joints_by_name[_spelled_out(n)]: k for k, n in enumerate(names)}, ()
 
 
-def _plain(name: str) -> str:
+def _spelled_out(name: str) -> str:
     """A joint's name without case, marks and prefix: "L_Hip", "left_hip" and "m_avg_L_Hip" are the same."""
-    words = [w for w in re.split(r"[^a-z0-9]+", name.lower()) if w not in ("m", "f", "avg")]
-    return "".join({"l": "left", "r": "right"}.get(w, w) for w in words)
+    parts = [w for w in re.split(r"[^a-z0-9]+", name.lower()) if w not in ("m", "f", "avg")]
+    return "".join({"l": "left", "r": "right"}.get(w, w) for w in parts)

@@ -203,10 +203,10 @@ def _layout(path: Path, data: bytes, start: int, end: int, asf: AsfDocument) -> 
     first = _line_at(data, start)
     lines = data[start:end].decode("utf-8", errors="replace").split("\n")
     for number, line in enumerate(lines[1:], start=first + 1):
-        words = line.split()
-        if not words:
+        tokens = line.split()
+        if not tokens:
             continue
-        name, count = words[0], len(words) - 1
+        name, count = tokens[0], len(tokens) - 1
         if name not in wanted:
             problem = f"Bone {name!r} is not one that {Path(asf.path).name} gives channels."
         elif name in dict(layout):
@@ -237,23 +237,23 @@ def _fault(path: Path, data: bytes, start: int, end: int, layout: Layout) -> Fil
     frame, place = "", len(layout)
     for line in data[start:end].decode("utf-8", errors="replace").split("\n"):
         line_number += 1
-        words = line.split()
-        if not words:
+        tokens = line.split()
+        if not tokens:
             continue
-        if len(words) == 1 and words[0].isdigit():
+        if len(tokens) == 1 and tokens[0].isdigit():
             if place != len(layout):
                 problem = f"Frame {frame} has {place} of {len(layout)} bones; {layout[place][0]!r} comes next."
                 return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)
-            frame, place = words[0], 0
+            frame, place = tokens[0], 0
             continue
         name, count = layout[place] if place < len(layout) else ("the next frame's number", 0)
-        if words[0] != name:
-            problem = f"Frame {frame} has {words[0]!r} where {name!r} stands in the first frame."
+        if tokens[0] != name:
+            problem = f"Frame {frame} has {tokens[0]!r} where {name!r} stands in the first frame."
             return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)
-        if len(words) - 1 != count:
-            problem = f"Bone {name!r} has {len(words) - 1} numbers in frame {frame} and {count} in the first."
+        if len(tokens) - 1 != count:
+            problem = f"Bone {name!r} has {len(tokens) - 1} numbers in frame {frame} and {count} in the first."
             return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)
-        for column, word in enumerate(words[1:], start=2):
+        for column, word in enumerate(tokens[1:], start=2):
             if not _is_finite_number(word):
                 problem = f"Number {column - 1} of bone {name!r} in frame {frame} is not a finite number."
                 return FileFormatError(problem, path=path, line=line_number, text=line.strip(), cure=again)

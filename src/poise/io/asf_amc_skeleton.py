@@ -145,7 +145,7 @@ def parse_asf(path: Path) -> AsfDocument:
 @dataclass
 class _Line:
     number: int
-    words: list[str]
+    tokens: list[str]
     text: str
 
 
@@ -175,11 +175,11 @@ class _Parser:
         body: list[_Line] = []
         for number, text in enumerate(self.text.splitlines(), start=1):
             self.last_line = number
-            words = text.split("#", 1)[0].split()
-            if not words:
+            tokens = text.split("#", 1)[0].split()
+            if not tokens:
                 continue
-            line = _Line(number, words, text)
-            if words[0].startswith(":"):
+            line = _Line(number, tokens, text)
+            if tokens[0].startswith(":"):
                 if opening is not None:
                     yield opening, body
                 opening, body = line, []
@@ -192,15 +192,15 @@ class _Parser:
         yield opening, body
 
     def read_section(self, opening: _Line, body: list[_Line]) -> None:
-        name = opening.words[0].lower()
+        name = opening.tokens[0].lower()
         if name in (":root", ":bonedata", ":hierarchy", ":units"):
             if name in self.sections_seen:
                 raise self.fault(f"Section {name} stands here a second time.", opening)
             self.sections_seen.add(name)
         if name == ":units":
-            self.units = {line.words[0].lower(): line for line in body}
+            self.units = {line.tokens[0].lower(): line for line in body}
         elif name == ":root":
-            self.root = {line.words[0].lower(): line for line in body}
+            self.root = {line.tokens[0].lower(): line for line in body}
         elif name == ":bonedata":
             for block in self.blocks(body, opening):
                 self.read_bone(block)
@@ -212,7 +212,7 @@ class _Parser:
         """The begin … end blocks of a section, without the `end`."""
         block: list[_Line] | None = None
         for line in body:
-            word = line.words[0].lower()
+            word = line.tokens[0].lower()
             if word == "begin":
                 if block is not None:
                     raise self.fault(
@@ -225,31 +225,31 @@ class _Parser:
                 yield block
                 block = None
             elif block is None:
-                raise self.fault(f"Section {opening.words[0]} holds 'begin' … 'end' blocks only.", line)
+                raise self.fault(f"Section {opening.tokens[0]} holds 'begin' … 'end' blocks only.", line)
             else:
                 block.append(line)
         if block is not None:
             raise self.fault(f"The file ends inside the block that line {block[0].number} began.", None)
 
-    def numbers(self, line: _Line, words: list[str], count: int, *, infinite: bool = False) -> list[float]:
-        if len(words) < count:
-            raise self.fault(f"{line.words[0]!r} needs {count} number(s) and has {len(words)}.", line)
+    def numbers(self, line: _Line, tokens: list[str], count: int, *, infinite: bool = False) -> list[float]:
+        if len(tokens) < count:
+            raise self.fault(f"{line.tokens[0]!r} needs {count} number(s) and has {len(tokens)}.", line)
         try:
-            found = [float(w) for w in words[:count]]
+            found = [float(w) for w in tokens[:count]]
         except ValueError:
-            raise self.fault(f"{line.words[0]!r} needs {count} number(s).", line) from None
-        if any("_" in w for w in words[:count]) or not (infinite or np.isfinite(found).all()) or np.isnan(found).any():
-            raise self.fault(f"{line.words[0]!r} holds something that is not a finite number.", line)
+            raise self.fault(f"{line.tokens[0]!r} needs {count} number(s).", line) from None
+        if any("_" in w for w in tokens[:count]) or not (infinite or np.isfinite(found).all()) or np.isnan(found).any():
+            raise self.fault(f"{line.tokens[0]!r} holds something that is not a finite number.", line)
         return found
 
-    def letters(self, line: _Line, words: list[str]) -> str:
-        order = words[0].upper() if words else "XYZ"
+    def letters(self, line: _Line, tokens: list[str]) -> str:
+        order = tokens[0].upper() if tokens else "XYZ"
         if sorted(order) != ["X", "Y", "Z"]:
             raise self.fault("An axis order names X, Y and Z once each, such as XYZ.", line)
         return order
 
-    def dofs(self, line: _Line, words: list[str]) -> tuple[str, ...]:
-        dofs = tuple(w.lower() for w in words)
+    def dofs(self, line: _Line, tokens: list[str]) -> tuple[str, ...]:
+        dofs = tuple(w.lower() for w in tokens)
         unknown = [d for d in dofs if d not in ROOT_DOFS]
         if unknown:
             raise self.fault(
@@ -266,11 +266,13 @@ class _Parser:
         limits: list[tuple[float, float]] = []
         in_limits = False
         for line in block[1:]:
-            key = line.words[0].lower()
+            key = line.tokens[0].lower()
             if key == "limits" or (in_limits and key.startswith("(")):
                 in_limits = True
-                words = " ".join(line.words[1 if key == "limits" else 0 :]).replace("(", " ").replace(")", " ").split()
-                pairs = self.numbers(line, words, 2 * max(1, len(words) // 2), infinite=True)
+                tokens = (
+                    " ".join(line.tokens[1 if key == "limits" else 0 :]).replace("(", " ").replace(")", " ").split()
+                )
+                pairs = self.numbers(line, tokens, 2 * max(1, len(tokens) // 2), infinite=True)
                 limits += list(zip(pairs[::2], pairs[1::2], strict=True))
             elif key in keys:
                 raise self.fault(f"{key!r} appears twice in one bone.", line)
@@ -280,23 +282,23 @@ class _Parser:
         for key in ("name", "direction", "length"):
             if key not in keys:
                 raise self.fault(f"This bone has no {key!r}.", block[0])
-        if len(keys["name"].words) < 2:
+        if len(keys["name"].tokens) < 2:
             raise self.fault("'name' needs a name.", keys["name"])
-        name = keys["name"].words[1]
+        name = keys["name"].tokens[1]
         if name in self.bones or name == "root":
             raise self.fault(f"Bone {name!r} stands here a second time.", keys["name"])
-        direction = np.array(self.numbers(keys["direction"], keys["direction"].words[1:], 3))
-        length = self.numbers(keys["length"], keys["length"].words[1:], 1)[0]
+        direction = np.array(self.numbers(keys["direction"], keys["direction"].tokens[1:], 3))
+        length = self.numbers(keys["length"], keys["length"].tokens[1:], 1)[0]
         if length < 0.0:
             raise self.fault("A bone's length cannot be negative.", keys["length"])
         if length > 0.0 and abs(float(np.linalg.norm(direction)) - 1.0) > 1e-2:
             raise self.fault("A bone's direction has length 1.", keys["direction"])
         axis, letters = np.zeros(3), "XYZ"
         if "axis" in keys:
-            words = keys["axis"].words[1:]
-            axis = np.array(self.numbers(keys["axis"], words, 3))
-            letters = self.letters(keys["axis"], words[3:])
-        dofs = self.dofs(keys["dof"], keys["dof"].words[1:]) if "dof" in keys else ()
+            tokens = keys["axis"].tokens[1:]
+            axis = np.array(self.numbers(keys["axis"], tokens, 3))
+            letters = self.letters(keys["axis"], tokens[3:])
+        dofs = self.dofs(keys["dof"], keys["dof"].tokens[1:]) if "dof" in keys else ()
         if limits and len(limits) != len(dofs):
             raise self.fault(f"Bone {name!r} has {len(dofs)} channels and {len(limits)} pairs of limits.", block[0])
         for (lower, upper), dof in zip(limits, dofs):
@@ -307,8 +309,8 @@ class _Parser:
 
     def read_hierarchy(self, lines: list[_Line]) -> None:
         for line in lines:
-            parent, *children = line.words
-            for word in line.words:
+            parent, *children = line.tokens
+            for word in line.tokens:
                 if word != "root" and word not in self.bones:
                     raise self.fault(f"The hierarchy names bone {word!r}, which ':bonedata' lacks.", line)
             for child in children:
@@ -318,7 +320,7 @@ class _Parser:
 
     def is_degrees(self) -> bool:
         line = self.units.get("angle")
-        word = "deg" if line is None else " ".join(line.words[1:]).lower()
+        word = "deg" if line is None else " ".join(line.tokens[1:]).lower()
         if not word.startswith(("deg", "rad")):
             raise self.fault("'angle' is deg or rad.", line)
         return word.startswith("deg")
@@ -330,21 +332,21 @@ class _Parser:
         length = 1.0
         if "length" in self.units:
             line = self.units["length"]
-            length = self.numbers(line, line.words[1:], 1)[0]
+            length = self.numbers(line, line.tokens[1:], 1)[0]
             if length <= 0.0:
                 raise self.fault("'length' must be positive.", line)
         degrees = self.is_degrees()
         root_dofs = ROOT_DOFS
         if "order" in self.root:
-            root_dofs = self.dofs(self.root["order"], self.root["order"].words[1:])
+            root_dofs = self.dofs(self.root["order"], self.root["order"].tokens[1:])
             if sorted(root_dofs) != sorted(ROOT_DOFS):
                 raise self.fault("The root's order names TX TY TZ RX RY RZ once each.", self.root["order"])
-        letters = self.letters(self.root["axis"], self.root["axis"].words[1:]) if "axis" in self.root else "XYZ"
+        letters = self.letters(self.root["axis"], self.root["axis"].tokens[1:]) if "axis" in self.root else "XYZ"
         position, orientation = np.zeros(3), np.zeros(3)
         if "position" in self.root:
-            position = np.array(self.numbers(self.root["position"], self.root["position"].words[1:], 3))
+            position = np.array(self.numbers(self.root["position"], self.root["position"].tokens[1:], 3))
         if "orientation" in self.root:
-            orientation = np.array(self.numbers(self.root["orientation"], self.root["orientation"].words[1:], 3))
+            orientation = np.array(self.numbers(self.root["orientation"], self.root["orientation"].tokens[1:], 3))
         order, is_sorted = self.sorted_bones()
         place = {name: i for i, name in enumerate(order)}
         return AsfDocument(
@@ -409,9 +411,9 @@ def sized(document: AsfDocument, factor: float) -> AsfDocument:
     """
     section, lines = "", []
     for line in document.text.splitlines(keepends=True):
-        words = line.split()
-        if words and words[0].startswith(":"):
-            section = words[0].lower()
+        tokens = line.split()
+        if tokens and tokens[0].startswith(":"):
+            section = tokens[0].lower()
         if section == ":bonedata":
             line = _LENGTH.sub(lambda m: f"{m[1]}{factor * float(m[2])!r}", line)
         elif section == ":root":

@@ -18,7 +18,7 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
-from poise.intake.anatomy import Limb, anatomy_of, plain
+from poise.intake.anatomy import Limb, anatomy_of, simple_name
 from poise.intake.reading import Custom, read_as
 from poise.io.bvh_document import (
     BvhDocument,
@@ -353,7 +353,7 @@ def _stated(document: BvhDocument, literal: str) -> str:
 
 def _who_made_it(document: BvhDocument) -> Evidence:
     names = {j.name for j in document.joints}
-    plains = {plain(n) for n in names}
+    simple_names = {simple_name(n) for n in names}
     every = all(len(j.channels) == 6 for j in document.joints)
     if "LHipJoint" in names and "LeftUpLeg" in names:
         return Evidence("CMU, MotionBuilder release", 0.95, "joints LHipJoint and LeftUpLeg")
@@ -367,13 +367,13 @@ def _who_made_it(document: BvhDocument) -> Evidence:
         return Evidence("ACCAD", 0.8, "joint ToSpine")
     if "joint_Root" in names:
         return Evidence("Bandai Namco", 0.8, "joint joint_Root above the hips")
-    if every and {"rightupleg", "hips"} <= plains and any("InHand" in n for n in names):
+    if every and {"rightupleg", "hips"} <= simple_names and any("InHand" in n for n in names):
         return Evidence("Noitom / Perception Neuron", 0.8, "six channels on every joint and InHand joints")
-    if {"lefttoe", "spine2", "leftupleg"} <= plains:
+    if {"lefttoe", "spine2", "leftupleg"} <= simple_names:
         return Evidence("LAFAN1", 0.6, "joints Spine2 and LeftToe")
-    if {"leftupleg", "leftleg"} <= plains:
+    if {"leftupleg", "leftleg"} <= simple_names:
         return Evidence("HumanIK names", 0.7, "joints LeftUpLeg and LeftLeg")
-    if {"lhip", "lknee"} <= plains:
+    if {"lhip", "lknee"} <= simple_names:
         return Evidence("SMPL names", 0.7, "joints L_Hip and L_Knee")
     return Evidence("own names", 0.5, "the joints' names follow no scheme known here")
 
@@ -381,11 +381,11 @@ def _who_made_it(document: BvhDocument) -> Evidence:
 def _dialect(document: BvhDocument, who: str, adds_offset: bool) -> str:
     orders = list(dict.fromkeys(j.order for j in document.joints if j.order))
     moving = sum(bool(j.position_columns) for j in document.joints[1:])
-    words = [who, f"rotations {', '.join(orders) if orders else 'none'}"]
+    parts = [who, f"rotations {', '.join(orders) if orders else 'none'}"]
     if moving:
         how = "added to OFFSET" if adds_offset else "in place of OFFSET"
-        words.append(f"positions on {moving} joints besides the root, {how}")
-    return "; ".join(words)
+        parts.append(f"positions on {moving} joints besides the root, {how}")
+    return "; ".join(parts)
 
 
 # --- positions -------------------------------------------------------------------------------------------------

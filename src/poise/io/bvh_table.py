@@ -131,13 +131,13 @@ def _row_starts(
             ends = np.append(ends, len(text))
         line_starts = np.concatenate([[0], ends[:-1] + 1])
         first_word = np.searchsorted(word_starts, line_starts)
-        words = np.diff(np.append(first_word, len(word_starts)))
-        wrong = np.flatnonzero((words != width) & (words > 0))
+        counts = np.diff(np.append(first_word, len(word_starts)))
+        wrong = np.flatnonzero((counts != width) & (counts > 0))
         if wrong.size:
             k = int(wrong[0])
             is_last = not word_starts[word_starts > ends[k]].size and place + len(text) >= path.stat().st_size - begin
-            raise _wrong_row(path, line + k, int(words[k]), width, text[line_starts[k] : ends[k]], is_last)
-        rows = np.flatnonzero(words)
+            raise _wrong_row(path, line + k, int(counts[k]), width, text[line_starts[k] : ends[k]], is_last)
+        rows = np.flatnonzero(counts)
         found.append(line_starts[rows] + place)
         count += rows.size
         place, last_line = place + len(text), line + len(ends) - 1
@@ -243,7 +243,7 @@ def parse_numbers(text: bytes) -> Array | None:
     digits) goes to NumPy's own reader. That one takes "1-2" for two numbers: the caller counts.
     """
     if b"e" not in text and b"E" not in text:
-        values = _plain(np.frombuffer(text, dtype=np.uint8))
+        values = _simple_numbers(np.frombuffer(text, dtype=np.uint8))
         if values is not None:
             return values
     with warnings.catch_warnings():
@@ -254,7 +254,7 @@ def parse_numbers(text: bytes) -> Array | None:
             return None
 
 
-def _plain(letters: npt.NDArray[np.uint8]) -> Array | None:
+def _simple_numbers(letters: npt.NDArray[np.uint8]) -> Array | None:
     """Numbers of the form [sign] digits [. digits]; None if a word has another form or more than 15 digits."""
     is_blank = np.concatenate([[True], letters <= 32, [True]])
     edges = np.flatnonzero(is_blank[1:] != is_blank[:-1]).astype(np.int32)

@@ -367,8 +367,8 @@ def _with_channels(document: BvhDocument, wanted: dict[int, tuple[Channel, ...]]
         begin, end = (x + shift for x in joint.channels_span)
         offset_span = (joint.offset_span[0] + shift, joint.offset_span[1] + shift)
         if i in wanted:
-            words = " ".join("XYZ"[c.axis] + ("position" if c.is_position else "rotation") for c in channels)
-            new = f"{len(channels)} {words}" if begin != end else f" CHANNELS {len(channels)} {words}"
+            channel_names = " ".join("XYZ"[c.axis] + ("position" if c.is_position else "rotation") for c in channels)
+            new = f"{len(channels)} {channel_names}" if begin != end else f" CHANNELS {len(channels)} {channel_names}"
             text = text[:begin] + new + text[end:]
             shift += len(new) - (end - begin)
             end = begin + len(new)
@@ -391,8 +391,8 @@ def _hierarchy(document: BvhDocument, skeleton: Skeleton) -> str:
     text = document.hierarchy
     for block, offset in pieces:
         if (np.abs(offset - block.offset) > np.maximum(0.5 * 10.0**-digits, 1e-9 * np.abs(offset))).any():
-            words = " ".join(f"{x:.{digits}f}" for x in np.round(offset, digits) + 0.0)
-            text = text[: block.offset_span[0]] + words + text[block.offset_span[1] :]
+            numbers = " ".join(f"{x:.{digits}f}" for x in np.round(offset, digits) + 0.0)
+            text = text[: block.offset_span[0]] + numbers + text[block.offset_span[1] :]
     return text
 
 
@@ -424,9 +424,9 @@ def _row(text: bytes, values: Array, changed: npt.NDArray[np.bool_], digits: npt
     """One row with the changed numbers exchanged, blanks at its ends as they stood."""
     if not changed.any():
         return text
-    words = text.split()
+    numbers = text.split()
     for column in np.flatnonzero(changed):
-        words[column] = b"%.*f" % (int(digits[column]), float(values[column]))
+        numbers[column] = b"%.*f" % (int(digits[column]), float(values[column]))
     body = text.strip()
     begin = text.index(body)
-    return text[:begin] + b" ".join(words) + text[begin + len(body) :]
+    return text[:begin] + b" ".join(numbers) + text[begin + len(body) :]

@@ -125,6 +125,19 @@ def write_json(path: str | os.PathLike[str], data: Any) -> None:
     write_atomically(Path(path), json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def json_value(value: Any) -> Any:
+    """The value as JSON has it: lists for arrays, null for what is not finite, text for what JSON does not know."""
+    if isinstance(value, dict):
+        return {str(k): json_value(v) for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_value(v) for v in value]
+    if hasattr(value, "tolist"):
+        return json_value(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
 def cache_folder() -> Path:
     """Where this user's programs keep what they can make again; RuntimeError where nobody has a home."""
     if sys.platform == "win32":

@@ -118,8 +118,8 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         ends = [re.split(r"[|/:.]", n.lower()) for n in names]
         same = [i for i, parts in enumerate(ends) if short and "".join(c for c in parts[-1] if c.isalnum()) == short]
         if not same and short:
-            plain = ["".join(c for c in n.lower() if c.isalnum()) for n in names]
-            same = [i for i, n in enumerate(plain) if n.endswith(short)]
+            simple_names = ["".join(c for c in n.lower() if c.isalnum()) for n in names]
+            same = [i for i, n in enumerate(simple_names) if n.endswith(short)]
         if not same and short:
             last = ["".join(c for c in parts[-1] if c.isalnum()) for parts in ends]
             same = [i for i, n in enumerate(last) if n.startswith(short)]

@@ -264,13 +264,15 @@ def tips_from_meshes(meshes: tuple[SkinnedMesh, ...], tree: GltfTree) -> dict[in
     The middle of the vertices that follow the joint and lie farthest along their mean direction: on the line itself the
     tip of a foot would lie below its sole.
     """
-    has_child = set(tree.hung.tolist())
+    has_child = set(tree.skeleton_parents.tolist())
     smooth = np.zeros(len(tree.nodes), dtype=bool)
     for mesh in meshes:
         smooth[mesh.joints[(mesh.weights > 0.5) & (mesh.joints.shape[1] > 1)]] = True
     found: dict[int, Array] = {}
     for joint in range(len(tree.nodes)):
-        if joint in has_child or (not smooth[joint] and smooth[tree.hung[joint]] and tree.hung[joint] >= 0):
+        if joint in has_child or (
+            not smooth[joint] and smooth[tree.skeleton_parents[joint]] and tree.skeleton_parents[joint] >= 0
+        ):
             continue  # what only bears a separate part, below a skin that bends, holds a weapon
         clouds = []
         # what a hand holds is not part of it: separate parts count where the joint moves no skin

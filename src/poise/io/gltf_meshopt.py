@@ -120,9 +120,9 @@ def _signed(value: int) -> int:
 
 def _indices(source: bytes, count: int) -> list[int]:
     _require(source, _INDICES)
-    words, last, out = _Words(source, 1), [0, 0], []
+    stream, last, out = _Words(source, 1), [0, 0], []
     for _ in range(count):
-        value = words.number()
+        value = stream.number()
         which = value & 1
         last[which] = (last[which] + _signed(value >> 1)) & 0xFFFFFFFF
         out.append(last[which])
@@ -134,7 +134,7 @@ def _triangles(source: bytes, count: int) -> list[int]:
     _require(source, _TRIANGLES)
     if count % 3:
         raise ValueError(f"count {count}")
-    words, table = _Words(source, 1 + count // 3), source[-16:]
+    stream, table = _Words(source, 1 + count // 3), source[-16:]
     edges, corners, out = [(0, 0)] * 16, [0] * 16, list[int]()
     new = last = 0
 
@@ -153,19 +153,19 @@ def _triangles(source: bytes, count: int) -> list[int]:
             if low < 13:
                 c, is_new = corner(0) if low == 0 else (corners[-1 - low], False)
             else:
-                last = words.after(last) if low == 15 else last + (low - (low ^ 3))
+                last = stream.after(last) if low == 15 else last + (low - (low ^ 3))
                 c, is_new = last, True
             fresh += [c] if is_new else []
             edges += [(c, b), (a, c)]
         else:
-            packed = table[code & 15] if code < 0xFE else words.byte()
+            packed = table[code & 15] if code < 0xFE else stream.byte()
             if code >= 0xFE and packed == 0:
                 new = 0
             codes = (15 if code == 0xFF else 0, packed >> 4, packed & 15)
             own = [(0, True) if n == 15 and code >= 0xFE else corner(n) for n in codes]
             for k, n in enumerate(codes):
                 if n == 15 and code >= 0xFE:
-                    last = words.after(last)
+                    last = stream.after(last)
                     own[k] = (last, True)
             (a, _), (b, _), (c, _) = own
             fresh += [value for value, is_new in own if is_new]

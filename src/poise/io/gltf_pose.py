@@ -81,7 +81,9 @@ class GltfSource:
         tree = find_tree(file)
         place = {node: j for j, node in enumerate(tree.nodes)}
         tree = tree.in_order([place[node] for node in self.tree.nodes])
-        return replace(self, file=file, tree=replace(tree, hung=self.tree.hung, hanging=self.tree.hanging))
+        return replace(
+            self, file=file, tree=replace(tree, skeleton_parents=self.tree.skeleton_parents, hanging=self.tree.hanging)
+        )
 
     @property
     def meshes(self) -> tuple[SkinnedMesh, ...]:
@@ -133,7 +135,7 @@ def parent_scales(tree: GltfTree, scales: Array) -> Array:
 def pose_of(tree: GltfTree, moved: Array, turned: Array, scales: Array, *, unit: float, up: str) -> tuple[Array, Array]:
     """Translations [m] and rotations of the skeleton from its nodes' T, R, S, shapes (..., J, 3), (..., J, 4)."""
     pose = file_pose_of(tree, moved, turned, scales, unit=unit, up=up)
-    return _rehung(tree, *pose, tree.parents, tree.hung)
+    return _rehung(tree, *pose, tree.parents, tree.skeleton_parents)
 
 
 def file_pose_of(
@@ -169,7 +171,7 @@ def nodes_of(
 
 def to_file_parents(tree: GltfTree, translations: Array, turned: Array) -> tuple[Array, Array]:
     """Translations [m] and rotations of the skeleton as they are against the file's own parents."""
-    return _rehung(tree, translations, turned, tree.hung, tree.parents)
+    return _rehung(tree, translations, turned, tree.skeleton_parents, tree.parents)
 
 
 def _rehung(
@@ -254,7 +256,7 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     return Skeleton(
         names=tree.names,
-        parents=tree.hung,
+        parents=tree.skeleton_parents,
         offsets=offsets,
         rest_rotations=rest,
         end_sites=tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places),

@@ -42,7 +42,7 @@ class GltfTree:
         end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
         beside: Names of other skeletons in the file, which are not read.
         uneven: Names of joints whose scale is not the same along all axes.
-        hung: Joint each joint hangs on in the skeleton; `parents` but for detached feet and the like.
+        skeleton_parents: Joint each joint hangs on in the skeleton: `parents`, except for detached feet and the like.
         hanging: What was found to hang on another bone than the file says, and why.
         skin: Vertices each joint moves, by weight, shape (J,); None where no skin can be read.
     """
@@ -61,28 +61,28 @@ class GltfTree:
     end_sites: tuple[tuple[int, int, Array], ...] = ()
     uneven: tuple[str, ...] = field(default=())
     beside: tuple[str, ...] = ()
-    hung: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    skeleton_parents: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     hanging: tuple[Hanging, ...] = ()
     skin: Array | None = None
 
     def __post_init__(self) -> None:
-        if len(self.hung) != len(self.parents):
-            object.__setattr__(self, "hung", self.parents)
+        if len(self.skeleton_parents) != len(self.parents):
+            object.__setattr__(self, "skeleton_parents", self.parents)
 
     def with_hanging(self, hanging: tuple[Hanging, ...]) -> GltfTree:
         """The same joints, some of them on other bones, in an order that has both parents before each joint."""
-        hung = self.parents.copy()
+        parents = self.parents.copy()
         for found in hanging:
-            hung[found.joint] = found.bone
+            parents[found.joint] = found.bone
         order: list[int] = []
-        waiting = list(range(len(hung)))
+        waiting = list(range(len(parents)))
         while waiting:
-            ready = next(j for j in waiting if self.parents[j] not in waiting and hung[j] not in waiting)
+            ready = next(j for j in waiting if self.parents[j] not in waiting and parents[j] not in waiting)
             waiting.remove(ready)
             order.append(ready)
         place = np.argsort(order)
         found = tuple(replace(h, joint=int(place[h.joint]), bone=int(place[h.bone])) for h in hanging)
-        return replace(self.in_order(order), hung=_renamed(hung, order), hanging=found)
+        return replace(self.in_order(order), skeleton_parents=_renamed(parents, order), hanging=found)
 
     def in_order(self, order: list[int]) -> GltfTree:
         """The same tree, its joints listed in another order; nothing of `hanging` is kept."""
@@ -96,7 +96,7 @@ class GltfTree:
             turns=self.turns[order],
             scales=self.scales[order],
             end_sites=tuple((int(place[j]), node, at) for j, node, at in self.end_sites),
-            hung=np.zeros(0, dtype=np.int64),
+            skeleton_parents=np.zeros(0, dtype=np.int64),
             hanging=(),
             skin=None if self.skin is None else self.skin[order],
         )

@@ -97,10 +97,10 @@ def read(path: Path, options: ReadOptions) -> Motion:
     if left_out:
         warnings.append(f"Segments that no joint connects to the body are left out: {', '.join(left_out[:5])}.")
     expected = rotations.rotate(turn, places)
-    apart = float(np.linalg.norm(motion.world[0] - expected, axis=-1).max())
-    if apart > RIGID * unit:
+    distance = float(np.linalg.norm(motion.world[0] - expected, axis=-1).max())
+    if distance > RIGID * unit:
         warnings.append(
-            f"In the file, segments are up to {100 * apart:.1f} cm away from their joints; here they stay on them."
+            f"In the file, segments are up to {100 * distance:.1f} cm away from their joints; here they stay on them."
         )
     known = Evidence(unit, 1.0, "MVNX is in meters" if options.unit is None else "as its user says")
     source = Source(

@@ -24,7 +24,7 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import EndSite, Hinge, Skeleton
-from poise.io.files import file_size, parse_json, write_atomically
+from poise.io.files import file_size, json_value, parse_json, write_atomically
 from poise.io.format import door_turn, ground_facts, ground_from, turned_at_door
 
 if TYPE_CHECKING:
@@ -150,24 +150,13 @@ def _source_facts(source: Source) -> dict[str, Any]:
         "unit": source.unit,
         "up": source.up,
         "fps": source.fps,
-        "evidence": {k: [_plain(e.value), e.confidence, e.reason] for k, e in source.evidence.items()},
+        "evidence": {k: [json_value(e.value), e.confidence, e.reason] for k, e in source.evidence.items()},
         "warnings": list(source.warnings),
         "clips": list(source.clips),
         "clip": source.clip,
         "loop": source.loop,
         **({"ground": ground} if (ground := ground_facts(source.ground)) else {}),
     }
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON can hold it; what it cannot hold, as text."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(v) for v in value]
-    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:

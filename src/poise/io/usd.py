@@ -29,7 +29,7 @@ def matches(path: Path, head: bytes) -> bool:
 
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a stage, with or without animations, at its rest transforms."""
-    return figure_skeleton(*_opened(path, options), _plain(options))
+    return figure_skeleton(*_opened(path, options), _without_units(options))
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
@@ -40,7 +40,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
         MissingExtra: without usd-core.
     """
     file, tree = _opened(path, options)
-    motion = read_figure(file, tree, _plain(options))
+    motion = read_figure(file, tree, _without_units(options))
     source = motion.source
     assert source is not None
     said = {
@@ -72,7 +72,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     """What a stage says that `read` refuses because it holds several animations, or none."""
     file, tree = _opened(path, options)
-    found = describe_figure(file, tree, _plain(options))
+    found = describe_figure(file, tree, _without_units(options))
     return None if found is None else found | {"format": NAME, "dialect": "UsdSkel", "unit_m": file.unit, "up": file.up}
 
 
@@ -111,6 +111,6 @@ def _opened(path: Path, options: ReadOptions) -> tuple[UsdDocument, GltfTree]:
     return known
 
 
-def _plain(options: ReadOptions) -> ReadOptions:
+def _without_units(options: ReadOptions) -> ReadOptions:
     """The options for a figure document, which is in meters and Y up."""
     return replace(options, unit=None, up=None)

@@ -332,10 +332,10 @@ def _tokens(names: tuple[str, ...], parents: npt.NDArray[np.int64]) -> list[str]
     found: list[str] = []
     for j, name in enumerate(names):
         above = "" if parents[j] < 0 else found[parents[j]] + "/"
-        plain = Tf.MakeValidIdentifier(name)
-        token, count = above + plain, 1
+        identifier = Tf.MakeValidIdentifier(name)
+        token, count = above + identifier, 1
         while token in found:
             count += 1
-            token = f"{above}{plain}_{count}"
+            token = f"{above}{identifier}_{count}"
         found.append(token)
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import fields as fields_of
 from typing import Any
@@ -267,18 +266,3 @@ def _edited(edited: Any) -> dict[str, Any]:
         "notes": list(edited.report.data.get("notes", ())),
         "report": edited.report.data,
     }
-
-
-def plain(value: Any) -> Any:
-    """A result as JSON can hold it: NumPy's numbers as numbers, what is not finite as null."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)

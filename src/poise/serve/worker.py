@@ -13,6 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from poise.core.errors import InvalidValue, MotionWarning, PoiseError, failed_inside
+from poise.io.files import json_value
 
 TELL_SECONDS = 0.05
 """Shortest time between two messages of progress [s]."""
@@ -60,7 +61,7 @@ def _answer(table: Any, jobs: Connection, name: str, body: bytes) -> tuple[str, 
             warnings.simplefilter("always", MotionWarning)
             result = table.JOBS[name](asked, tell)
         said = [str(w.message) for w in heard if issubclass(w.category, MotionWarning)]
-        return "done", json.dumps(table.plain(result | {"warnings": said}), allow_nan=False).encode()
+        return "done", json.dumps(json_value(result | {"warnings": said}), allow_nan=False).encode()
     except PoiseError as error:
         return "failed", type(error).__name__, str(error)
     except (ValueError, RecursionError) as error:

@@ -50,7 +50,7 @@ class Blobs:
         self._sizes.append(len(data) if compressed else 0)
         return len(self._data) - 1
 
-    def plain(self, values: npt.ArrayLike, kind: str) -> Header:
+    def exact(self, values: npt.ArrayLike, kind: str) -> Header:
         """An array of numbers as they are."""
         table = np.ascontiguousarray(np.asarray(values), dtype=KINDS[kind])
         return {"blob": self.bytes(table.tobytes()), "shape": list(table.shape), "kind": kind}
@@ -112,10 +112,10 @@ def read_array(array: Header, blobs: Sequence[bytes]) -> npt.NDArray[Any]:
         raise InvalidValue(f"An array of a pack has the shape {shape}, order {order} and {count} planes.")
     size = math.prod(shape)
     if kind in KINDS:
-        plain = np.dtype(KINDS[kind])
-        if len(data) != size * plain.itemsize:
-            raise InvalidValue(f"An array of shape {shape} needs {size * plain.itemsize} bytes; there are {len(data)}.")
-        return np.frombuffer(data, plain).reshape(shape)
+        dtype = np.dtype(KINDS[kind])
+        if len(data) != size * dtype.itemsize:
+            raise InvalidValue(f"An array of shape {shape} needs {size * dtype.itemsize} bytes; there are {len(data)}.")
+        return np.frombuffer(data, dtype).reshape(shape)
     if kind != "packed" or len(data) != size * count:
         raise InvalidValue(f"An array of kind {kind!r} and shape {shape} does not fit {len(data)} bytes.")
     rows = shape[0] if shape else 1

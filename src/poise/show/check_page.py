@@ -58,8 +58,8 @@ def page(
 
 def _counted(reports: Sequence[ClipReport]) -> str:
     counts = Counter(r.verdict for r in reports)
-    words = {"fail": "fail", "unreadable": "unreadable", "pass": "pass"}
-    return ", ".join(f"{counts[v]} {word}" for v, word in words.items() if counts[v]) or "no clips"
+    labels = {"fail": "fail", "unreadable": "unreadable", "pass": "pass"}
+    return ", ".join(f"{counts[v]} {word}" for v, word in labels.items() if counts[v]) or "no clips"
 
 
 def _lead(reports: Sequence[ClipReport], profile: Profile) -> str:
@@ -140,12 +140,12 @@ def _facts(report: ClipReport) -> str:
         return ""
     flights = len(m["flights"])
     inside = m["cop"]["inside_ratio"]
-    words = [f"{m['frames']} frames at {m['fps']:.4g}/s"]
-    words += [f"{flights} flight{'s' if flights != 1 else ''}"] * bool(flights)
-    words += [f"center of pressure inside the support in {100.0 * inside:.0f} %"] if inside is not None else []
+    facts = [f"{m['frames']} frames at {m['fps']:.4g}/s"]
+    facts += [f"{flights} flight{'s' if flights != 1 else ''}"] * bool(flights)
+    facts += [f"center of pressure inside the support in {100.0 * inside:.0f} %"] if inside is not None else []
     if math.isfinite(m["filter"]["hz"]):
-        words.append(f"accelerations after a low-pass of {m['filter']['hz']:.3g} Hz")
-    return " · ".join(words)
+        facts.append(f"accelerations after a low-pass of {m['filter']['hz']:.3g} Hz")
+    return " · ".join(facts)
 
 
 def _gait(report: ClipReport) -> str:
@@ -214,11 +214,11 @@ def _pictures(report: ClipReport, player: str) -> str:
 
 def _meaning(profile: Profile) -> str:
     rows = []
-    for name, (words, unit) in FLAWS.items():
+    for name, (label, unit) in FLAWS.items():
         limit = profile[name]
         state = "fails" if limit.fails else "warning"
         rows.append(
-            f'<tr><td>{escape(name)}</td><td>{escape(words)}</td><td class="number">{_allowed(limit, unit)}</td>'
+            f'<tr><td>{escape(name)}</td><td>{escape(label)}</td><td class="number">{_allowed(limit, unit)}</td>'
             f"<td>{state if limit.is_checked else 'not judged'}</td></tr>"
         )
     head = '<tr><th>finding</th><th>measure</th><th class="number">allowed</th><th></th></tr>'

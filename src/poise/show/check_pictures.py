@@ -176,16 +176,16 @@ def picture(width: float, height: float, parts: Sequence[str], label: str) -> st
 
 def line(points: Array, look: str, *, closed: bool = False) -> str:
     """A broken line through points (n, 2) with the style class `look`; NaN lifts the pen."""
-    words, pen_up = [], True
+    commands, pen_up = [], True
     for x, y in points.tolist():
         if x != x or y != y:
             pen_up = True
             continue
-        words.append(f"{'M' if pen_up else 'L'}{x:.1f} {y:.1f}")
+        commands.append(f"{'M' if pen_up else 'L'}{x:.1f} {y:.1f}")
         pen_up = False
-    return f'<path class="{look}" d="{"".join(words)}{"Z" if closed and words else ""}"/>' if words else ""
+    return f'<path class="{look}" d="{"".join(commands)}{"Z" if closed and commands else ""}"/>' if commands else ""
 
 
-def text(x: float, y: float, words: str, look: str = "soft", anchor: str = "start") -> str:
+def text(x: float, y: float, label: str, look: str = "soft", anchor: str = "start") -> str:
     """Words at a place, escaped."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{look}" text-anchor="{anchor}">{escape(words)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{look}" text-anchor="{anchor}">{escape(label)}</text>'

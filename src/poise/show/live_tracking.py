@@ -272,5 +272,5 @@ def _said(role: Role) -> str:
 def _role(limb: str, said: str) -> Role:
     if said == FREE:
         return Role(limb, "free")
-    words, _, actor = said.rpartition(" ")
-    return Role(limb, "support" if words == STANDS.rpartition(" ")[0] else "targeted", actor)
+    kind, _, actor = said.rpartition(" ")
+    return Role(limb, "support" if kind == STANDS.rpartition(" ")[0] else "targeted", actor)

@@ -85,7 +85,7 @@ def pack_terrain(scene: Scene, blobs: Blobs, *, is_live: bool = False) -> list[H
             "orientations": blobs.packed(turns, QUATERNION_STEP),
         }
         if is_live:  # its frames are not the scene's: it has one
-            entry["poses"]["times"] = blobs.plain(times, "f32")
+            entry["poses"]["times"] = blobs.exact(times, "f32")
         return [entry]
     along, across = (_lines(low[k], high[k], SPACING * unit) for k in range(2))
     left = np.array([-place.forward[1], place.forward[0]])
@@ -102,8 +102,8 @@ def _grid(scene: Scene, along: Array, across: Array, heights: Array, blobs: Blob
         "kind": "grid",
         "origin": list(place.origin),
         "heading": place.heading,
-        "along": blobs.plain(along, "f32"),
-        "across": blobs.plain(across, "f32"),
+        "along": blobs.exact(along, "f32"),
+        "across": blobs.exact(across, "f32"),
         "heights": blobs.packed(heights, HEIGHT_STEP),
     }
 
@@ -127,7 +127,7 @@ def _steps(scene: Scene, low: Array, high: Array, blobs: Blobs) -> Header:
     quads = 2 * np.arange(len(ends) - 1)[:, None]
     indices = np.concatenate([quads + np.array(corner) for corner in ([0, 2, 3], [0, 3, 1])])
     wide = "u16" if len(vertices) < 65536 else "u32"
-    return {"kind": "mesh", "vertices": blobs.plain(vertices, "f32"), "indices": blobs.plain(indices, wide)}
+    return {"kind": "mesh", "vertices": blobs.exact(vertices, "f32"), "indices": blobs.exact(indices, wide)}
 
 
 def _own_times(shape: Platform) -> Array:
@@ -249,8 +249,8 @@ def _layers(scene: Scene, used: list[str]) -> list[Layer]:
 
 
 def _label(name: str) -> str:
-    words = name.split(".")
-    return " ".join([*words[:-1], LABELS.get(words[-1], words[-1])])
+    parts = name.split(".")
+    return " ".join([*parts[:-1], LABELS.get(parts[-1], parts[-1])])
 
 
 def _control(control: Control) -> Header:
@@ -342,7 +342,7 @@ def pack_shape(shape: Shape, blobs: Blobs) -> Header:
     return {
         "kind": "mesh",
         "vertices": blobs.packed(shape.vertices, PLACE_STEP),
-        "indices": blobs.plain(shape.indices, wide),
+        "indices": blobs.exact(shape.indices, wide),
     }
 
 
@@ -391,17 +391,17 @@ def _skins(skinned: Skinned, blobs: Blobs) -> list[Header]:
         wide = "u16" if len(skin.vertices) < 65536 else "u32"
         entry = {
             "name": skin.name,
-            "vertices": blobs.plain(skin.vertices, "f32"),
-            "indices": blobs.plain(skin.indices, wide),
-            "joints": blobs.plain(skin.joints, "u16"),
-            "weights": blobs.plain(skin.weights, "f32"),
-            "inverse_binds": blobs.plain(skin.inverse_binds, "f32"),
+            "vertices": blobs.exact(skin.vertices, "f32"),
+            "indices": blobs.exact(skin.indices, wide),
+            "joints": blobs.exact(skin.joints, "u16"),
+            "weights": blobs.exact(skin.weights, "f32"),
+            "inverse_binds": blobs.exact(skin.inverse_binds, "f32"),
             "color": _rounded(skin.color),
         }
         if skin.uvs is not None:
-            entry["uvs"] = blobs.plain(skin.uvs, "f32")
+            entry["uvs"] = blobs.exact(skin.uvs, "f32")
         if skin.colors is not None:
-            entry["colors"] = blobs.plain(skin.colors, "f32")
+            entry["colors"] = blobs.exact(skin.colors, "f32")
         if skin.texture is not None:
             entry["texture"] = {"blob": blobs.bytes(skin.texture, compressed=False), "type": skin.texture_type}
         packed.append(entry)
@@ -452,9 +452,9 @@ def pack_overlay(overlay: Overlay, blobs: Blobs, *, is_live: bool) -> Header:
     if isinstance(overlay, Polygon):
         shown = np.broadcast_to(shown.all(axis=1, keepdims=True), shown.shape)
         if not shown.all():
-            common["shown"] = blobs.plain(shown[:, :1], "u8")
+            common["shown"] = blobs.exact(shown[:, :1], "u8")
     elif not shown.all():
-        common["shown"] = blobs.plain(shown, "u8")
+        common["shown"] = blobs.exact(shown, "u8")
     return {**common, **{name: blobs.packed(_held(a, shown), step) for name, (a, step) in arrays.items()}}
 
 
@@ -470,7 +470,7 @@ def pack_plot(plot: Plot, blobs: Blobs, *, is_live: bool) -> Header:
             values = _held(np.asarray(line.values, dtype=np.float64)[:, None, None], shown[:, None])[:, 0, 0]
             entry["values"] = blobs.packed(values, _step(values))
             if not shown.all():
-                entry["shown"] = blobs.plain(shown, "u8")
+                entry["shown"] = blobs.exact(shown, "u8")
         series.append(entry)
     return {"name": plot.name, "unit": plot.unit, "series": series, "lines": [list(level) for level in plot.lines]}
 

@@ -63,11 +63,11 @@ def passing_page(name: str, text: str) -> Path:
         old = sorted(folder.glob("*.html"), key=lambda p: p.stat().st_mtime)
         for path in old[: max(0, len(old) - KEPT + 1)]:
             path.unlink(missing_ok=True)
-        return _new_file(data, folder, f"{_plain(name)}-")
+        return _new_file(data, folder, f"{_file_name(name)}-")
     except (OSError, RuntimeError):  # read-only or full, or no home at all
         pass
     try:
-        return _new_file(data, None, f"poise-{_plain(name)}-")
+        return _new_file(data, None, f"poise-{_file_name(name)}-")
     except OSError as error:
         raise UnreadableFile(f"No page can be written to {tempfile.gettempdir()}: {why(error)}.") from error
 
@@ -83,7 +83,7 @@ def _new_file(data: bytes, folder: Path | None, prefix: str) -> Path:
     return Path(made)
 
 
-def _plain(name: str) -> str:
+def _file_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", name, flags=re.ASCII).strip("._")[:60] or "page"
 
 

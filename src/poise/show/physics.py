@@ -199,8 +199,8 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     end = path[-1]
     frames = flight.last - flight.first
     if min(flight.gravity, analysis.gravity) < LEAST_GRAVITY * GRAVITY:
-        words = f"{frames} frames · {flight.gravity_g:.2f} g".replace("-", "−")
-        return [actual, Label(words, "flights", ACTUAL_COLOR, end, span)]
+        label = f"{frames} frames · {flight.gravity_g:.2f} g".replace("-", "−")
+        return [actual, Label(label, "flights", ACTUAL_COLOR, end, span)]
     faster = float(np.sqrt(analysis.gravity / flight.gravity))
     length = (flight.end_s - flight.start_s) / faster
     moments = np.append(np.arange(0.0, length - 1e-9, dt), length) * faster
@@ -218,8 +218,8 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     )
     off = frames - length / dt
     longer = f"{-off:+.0f}" if round(off) else "±0"
-    words = f"{frames} frames, ballistic {length / dt:.0f} ({longer}) · {flight.gravity_g:.2f} g".replace("-", "−")
-    return [actual, ballistic, Label(words, "flights", BALLISTIC_COLOR, end, span)]
+    label = f"{frames} frames, ballistic {length / dt:.0f} ({longer}) · {flight.gravity_g:.2f} g".replace("-", "−")
+    return [actual, ballistic, Label(label, "flights", BALLISTIC_COLOR, end, span)]
 
 
 def _rows(analysis: Analysis) -> list[Row]:

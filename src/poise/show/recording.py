@@ -207,9 +207,9 @@ def _panels(scenes: tuple[Scene, ...], cameras: tuple[Camera, ...]) -> list[_Pan
     for scene in scenes:
         look = Look(scene)
         for camera in cameras:
-            words = [scene.title] if len(scenes) > 1 else []
-            words += [camera.view] if len(cameras) > 1 else []
-            panels.append(_Panel(scene, look, Follow(scene, camera), ", ".join(w for w in words if w)))
+            titles = [scene.title] if len(scenes) > 1 else []
+            titles += [camera.view] if len(cameras) > 1 else []
+            panels.append(_Panel(scene, look, Follow(scene, camera), ", ".join(w for w in titles if w)))
     return panels
 
 
@@ -245,10 +245,10 @@ def _page_painters(panels: list[_Panel], size: tuple[int, int], held: ExitStack)
 def _strip_note(scene: Scene, title: str, moments: Array) -> str:
     """What a strip says beside its title: whom it shows, and which part where there is more."""
     first, last = float(scene.times[0]), float(scene.times[-1])
-    words = [_legend(scene)] if _legend(scene) != title else []
+    parts = [_legend(scene)] if _legend(scene) != title else []
     if moments[0] > first + 0.05 or moments[-1] < last - 0.05:
-        words.append(f"{moments[0]:.2f} to {moments[-1]:.2f} s of {last:.2f} s")
-    return ", ".join(words)
+        parts.append(f"{moments[0]:.2f} to {moments[-1]:.2f} s of {last:.2f} s")
+    return ", ".join(parts)
 
 
 def _legend(scene: Scene) -> str:

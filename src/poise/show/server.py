@@ -157,9 +157,9 @@ class Server:
         self._state = (self._states, self._generation, time, is_paused, numbers)
         self._wake_all()
 
-    def say(self, words: dict[str, Any], *, greet: bool = False) -> None:
+    def say(self, message: dict[str, Any], *, greet: bool = False) -> None:
         """A message for all pages, reliable; with `greet` it also meets pages that come later."""
-        text = json.dumps(words, allow_nan=False)
+        text = json.dumps(message, allow_nan=False)
         if greet:
             self._greeting = text
         self._soon(lambda: self._say(text))

@@ -259,8 +259,8 @@ def title_of(result: SynthesisResult) -> str:
         "on MuJoCo" if d["settings"]["engine"] == "mujoco" else "",
         f"responsiveness {d['settings']['responsiveness']:g}" if d["settings"]["responsiveness"] != 1.0 else "",
     ]
-    words = [f"poise synthesize {d['behavior']}", *pushes, *changed, *(o for o in others if o)]
-    return textwrap.shorten(" · ".join(words), LONGEST_TITLE, placeholder=" …")
+    parts = [f"poise synthesize {d['behavior']}", *pushes, *changed, *(o for o in others if o)]
+    return textwrap.shorten(" · ".join(parts), LONGEST_TITLE, placeholder=" …")
 
 
 def _at_frames(values: npt.NDArray[np.floating], frames: int) -> Array:
