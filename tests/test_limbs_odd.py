@@ -83,6 +83,21 @@ def test_coat_tails_on_the_hips_are_no_arms() -> None:
     assert found["left_arm"][0] == "upper_arm.L"
 
 
+def test_a_spiders_legs_end_at_the_targets_that_hang_on_them() -> None:
+    """No skin follows a target, so the last bone seems to end at its own joint, high above the ground."""
+    rows: list[Row] = [("root", "", (0.0, 0.0, 0.0)), ("body", "root", (0.0, 0.0, 0.3)), ("tail", "body", (-0.2, 0, 0))]
+    for k, ahead in enumerate((0.4, 0.15, -0.1, -0.4)):
+        rows += both(
+            (f"Bone{k}.*", "body", (0.1 * ahead, 0.05, 0.0)),
+            (f"Bone{k}b.*", f"Bone{k}.*", (0.5 * ahead, 0.25, 0.15)),
+            (f"Bone{k}c.*", f"Bone{k}b.*", (0.3 * ahead, 0.2, -0.1)),
+            (f"Bone{k}goal.*", f"Bone{k}c.*", (0.3 * ahead, 0.1, -0.35)),
+        )
+    skin = [0.0 if "goal" in name or name == "root" else 9.0 for name, _, _ in rows]
+    found = limbs(fit(figure(rows, ["Bone0c.L", "Bone1c.R", "Bone2c.L", "Bone3c.R"], skin=skin)))
+    assert sum(name.count("leg") for name in found) == 8, found
+
+
 def test_an_insects_leg_ends_in_its_tip() -> None:
     rows: list[Row] = [("body", "", (0.0, 0.0, 0.17)), ("head", "body", (0.2, 0.0, 0.02))]
     for n, x in enumerate((0.12, 0.0, -0.12)):

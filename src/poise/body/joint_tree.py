@@ -431,13 +431,19 @@ class JointTree:
         return self.tips(self.poses.positions, self.poses.orientations, joint)[..., 2]
 
     def tips(self, positions: Array, orientations: Array, joint: int) -> Array:
-        """Far end of the joint's longest branch, its end site if it has one, in poses (..., J, 3): shape (..., 3)."""
+        """Far end of the joint's longest branch, its end site if it has one, in poses (..., J, 3): shape (..., 3).
+
+        Without one it is the control that hangs there, such as the target of an insect's leg.
+        """
         last = self.path(joint)[-1]
-        ends = [c for c in self.skeleton.children[last] if is_end(self.skeleton.names[c])]
+        sound = sound_ends(self.skeleton)
+        below = self.skeleton.children[last]
+        ends = [c for c in below if is_end(self.skeleton.names[c])]
+        ends = ends or ([] if any(s.joint == last for s in sound) else below)
         if ends:
             last = max(ends, key=lambda c: float(self.lengths[c]))
         at = positions[..., last, :]
-        sites = [s.offset for s in sound_ends(self.skeleton) if s.joint == last]
+        sites = [s.offset for s in sound if s.joint == last]
         if not sites:
             return at
         longest = max(sites, key=lambda offset: float(np.linalg.norm(offset)))
