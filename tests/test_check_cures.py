@@ -343,6 +343,8 @@ def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Moti
     assert found.measure == pytest.approx(abs(speed) * walk.duration, rel=0.15)
     pace = numbers(found.cures[0].text)[0] * (1.0 if "hips up" in found.cures[0].text else -1.0)
     assert not findings(moved(lifted, pace * walk.times[:, None] * np.array([0.0, 0.0, 1.0])), "rise")
+    assert "poise edit ground" in found.cures[0].text
+    assert not [f for f in findings(ground(lifted).motion) if f.fails]
 
 
 @pytest.mark.parametrize("ground", ["slope:4", "stairs:0.05,0.3"])

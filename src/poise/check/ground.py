@@ -127,17 +127,38 @@ def _limit(clip: Analysis, profile: Profile, flaw: str) -> Limit:
     return profile[flaw].scaled(clip.character.leg_scale)
 
 
-def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
-    """A body that goes up or down through the air while its feet stand, wherever the floor is.
+@dataclass(frozen=True)
+class Rise:
+    """A body that goes up or down through the air at an even pace while its feet stand.
+
+    Attributes:
+        pace: Upward [m/s].
+        height: Of standing feet above the ground at each frame, shape (F,) [m]; a line over time.
+        far: What it goes up by while feet stand [m].
+        first: The first frame in which a foot stands.
+        last: The last one.
+        steps: How often another foot stands.
+    """
+
+    pace: float
+    height: Array
+    far: float
+    first: int
+    last: int
+    steps: int
+
+
+def rise_of(clip: Analysis, limit: Limit) -> Rise | None:
+    """How far a body goes up or down through the air, wherever the floor is; None where that is allowed.
 
     The heights of feet that stand, over the ground that is known, lie on one line over time. On other slopes and
     stairs they may as well, but there a foot rests while it stands, and whoever comes back to a place is at its height
-    again. A figure that does not step may ride a lift that the clip does not hold: a warning.
+    again.
     """
-    limit, size = _limit(clip, profile, "rise"), clip.character.leg_scale
+    size = clip.character.leg_scale
     stood = standing_feet(clip) if limit.is_checked else []
     if sum(len(frames) for _, frames, _ in stood) * clip.motion.dt < at.LEAST_RISING * math.sqrt(size):
-        return
+        return None
     points = np.concatenate([at_rest for _, _, at_rest in stood])
     times = np.concatenate([clip.times[frames] for _, frames, _ in stood])
     (pace,), off = _plane(times[:, None], points[:, 2])
@@ -147,18 +168,29 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     level = at.LEVEL * size
     returns = off < level and _plane(points[:, :2], points[:, 2])[1] > 2.0 * level
     if limit.allows(abs(far)) or not (rides or returns):
-        return
+        return None
     steps = sum(a[0] != b[0] for a, b in pairwise(sorted(stood, key=lambda s: s[1][0])))
     first, last = int(np.argmin(np.abs(clip.times - times.min()))), int(np.argmin(np.abs(clip.times - times.max())))
-    word, back = ("up", "down") if pace > 0.0 else ("down", "up")
+    height = float(points[:, 2].mean()) + pace * (clip.times - float(times.mean()))
+    return Rise(pace, height, far, first, last, steps)
+
+
+def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
+    """A body that goes through the air; a figure that does not step may ride a lift that the clip does not hold."""
+    limit = _limit(clip, profile, "rise")
+    rise = rise_of(clip, limit)
+    if rise is None:
+        return
+    pace, far, first, last = abs(rise.pace), abs(rise.far), rise.first, rise.last
+    word, back = ("up", "down") if rise.pace > 0.0 else ("down", "up")
     yield Finding(
-        "rise", abs(far), limit.most, ((first, last),),
-        f"The body goes {word} through the air: feet that stand go {word} at {abs(pace):.2g} m/s, "
-        f"{length_words(abs(far))} in frames {first}–{last}",
-        (Cure(f"move the hips {back} at {abs(pace):.2g} m/s over frames {first}–{last}, so that standing feet rest "
+        "rise", far, limit.most, ((first, last),),
+        f"The body goes {word} through the air: feet that stand go {word} at {pace:.2g} m/s, "
+        f"{length_words(far)} in frames {first}–{last}",
+        (Cure(f"move the hips {back} at {pace:.2g} m/s over frames {first}–{last}, so that standing feet rest "
               "(poise edit ground)",
-              abs(far) / clip.character.leg_length),),
-        "feet", limit.fails and steps >= at.LEAST_STEPS,
+              far / clip.character.leg_length),),
+        "feet", limit.fails and rise.steps >= at.LEAST_STEPS,
     )  # fmt: skip
 
 

@@ -14,8 +14,10 @@ from poise.analysis.measures import standing, unlikely_leg
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.clip import on_ground
-from poise.check.ground import standing_feet
+from poise.check.ground import rise_of, standing_feet
+from poise.check.profile import ROOT, load_profile
 from poise.check.report import Wanted
+from poise.check.thresholds import LEAST_STEPS
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -168,11 +170,15 @@ def _lowered(motion: Motion, fixed: Ground) -> Motion:
     """The motion with its root lowered by what the feet that stand are above the floor, and smoothly in between.
 
     A few centimeters are left to the legs. Feet count only while they are the lowest part of the body: somebody who
-    kneels or sits has feet in the air. A body that is far above the floor stands on something.
+    kneels or sits has feet in the air. A body that is far above the floor stands on something, unless it goes there
+    through the air at an even pace, step by step: then that is taken out.
     """
     is_carried = carried_ground(motion) is not None and fixed.terrain == carried_ground(motion)
     clip = on_ground(motion, Wanted(floor=None if is_carried else fixed.floor), fixed.character)
     touch, size = clip.touch, fixed.size
+    rise = rise_of(clip, load_profile(ROOT)["rise"].scaled(clip.character.leg_scale))
+    if rise is not None and rise.steps >= LEAST_STEPS:
+        return move_root(motion, fixed.root, -rise.height[:, None] * np.array([0.0, 0.0, 1.0]))
     height = np.full(motion.frame_count, np.inf)
     for _, frames, places in standing_feet(clip):
         height[frames] = np.minimum(height[frames], places[:, 2])
