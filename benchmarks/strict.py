@@ -3,7 +3,8 @@
 Undisturbed walks on flat ground with `--physicality strict`, where no force holds the root. A walk is complete when the
 root never turns by more than 40° from the clip's own and never sinks by more than 0.3 legs below it.
 Where feet land and how far the center of mass leans was chosen on the walks of `TUNED`; nothing was chosen on those of
-`HELD_OUT`, two-legged figures of which most walk in place, where no foot stands still.
+`HELD_OUT`, two-legged figures of which most walk in place, where no foot stands still. Last, pushes of 0.2 s at the
+chest from four sides on the bundled walk; nothing was chosen on pushes.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.clips import MOTIONS
+from benchmarks.alive import scene
+from benchmarks.clips import MOTIONS, lasting
 from poise.body import fit
 from poise.core import rotations
 from poise.core.errors import PoiseError
+from poise.filter.forces import Push
 from poise.filter.quasi_physical import Physicality
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
@@ -65,6 +68,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     _walk("tuned on", TUNED)
     _walk("held out", HELD_OUT)
+    _pushes()
 
 
 def _walk(label: str, walks: tuple[tuple[Path, str, float | None, str | None], ...]) -> None:
@@ -93,6 +97,22 @@ def _walk(label: str, walks: tuple[tuple[Path, str, float | None, str | None], .
             f"{np.degrees(tilt[~falls].max()):.0f}° tilted"
         )  # fmt: skip
     print(f"{label}: {complete} of {ran} walks complete ({100.0 * complete / max(ran, 1):.0f} %)")
+
+
+def _pushes() -> None:
+    """Push the bundled walk, and print how many pushes it stays up after, for three seconds."""
+    walk = scene("walk", 1)
+    motion = lasting(walk.motion, walk.starts[0] + 3.0)
+    for newtons in (100.0, 200.0, 300.0):
+        up = 0
+        for way in (walk.ahead, -walk.ahead, walk.aside, -walk.aside):
+            push = Push("chest", walk.force(newtons, way), walk.starts[0], 0.2)
+            options = Options(physicality=Physicality(is_strict=True))
+            run = simulate(motion, walk.character, pushes=[push], options=options)
+            tilt = rotations.angle_between(run.reference_q[:, 3:7], run.q[:, 3:7])
+            sunk = (run.reference_q - run.q)[:, 2]
+            up += not ((tilt > TILT) | (sunk > SUNK * walk.character.leg_length)).any()
+        print(f"walk pushed with {newtons:.0f} N: stays up after {up} of 4 pushes")
 
 
 if __name__ == "__main__":
