@@ -1,7 +1,7 @@
 """The animator's physics tools: each takes a motion and gives a motion with a report of what changed."""
 
 from poise.edit.ballistic import PathTarget, ballistic
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.ground import ground
 from poise.edit.mend import clean, mend
 from poise.edit.paths import (
@@ -17,7 +17,6 @@ from poise.edit.repair import repair
 from poise.edit.report import Edited, EditReport
 from poise.edit.retime import retime
 from poise.edit.scale import scale
-from poise.edit.scope import Scope
 from poise.edit.spin import spin
 from poise.edit.touches import Touches, load_touches
 

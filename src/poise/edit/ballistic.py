@@ -14,13 +14,12 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.flight import Carry, Figure, Span, absorb, choose_flights, measure, windows
 from poise.edit.legs import move_root
 from poise.edit.paths import UP, BallisticPath, fit_path, gravity_vector, path_between, path_from_start
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.retime import Stretch, Timing, border, retimed, stretched
-from poise.edit.scope import Scope
 
 FACTORS = (0.25, 4.0)
 """Outside of this no flight is retimed: what was taken for a flight falls in no way that timing could cure [1]."""

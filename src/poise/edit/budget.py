@@ -1,4 +1,4 @@
-"""What an edit may change at most: joints, single limbs and joints, the root."""
+"""How much an edit may change: how much of it is kept, where and how it fades, and the budget that it keeps to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from poise.body.character import Character
 from poise.core.errors import InvalidValue, UnknownName
+from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
 
 _LENGTHS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001}
 _PART = re.compile(r"(\S(?:.*\S)?)\s+([0-9.]+(?:e-?\d+)?)\s*(deg|°|rad|m|dm|cm|mm)", re.IGNORECASE)
@@ -114,3 +118,73 @@ def joints_named(name: str, skeleton: Skeleton, character: Character | None) -> 
     except UnknownName as error:
         limbs = ", ".join(limb.name for limb in character.limbs)
         raise UnknownName(f"The budget names {name!r}, which is not a limb ({limbs}). {error}") from None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much of an edit is kept, and where it may act.
+
+    Example:
+        >>> scope = poise.edit.Scope(amount=0.5, interval=(0.1, 0.4))  # half of the change, in this part only
+        >>> edited = poise.edit.ground(motion, character, scope=scope, verify=False)
+
+    Attributes:
+        amount: Part of the change that is kept, 0 … 1; 0 gives the motion back as it was.
+        interval: First and last time at which anything may change [s]; None for the whole clip.
+        blend: Time over which a change comes and goes at the borders of what it is for [s].
+    """
+
+    amount: float = 1.0
+    interval: tuple[float, float] | None = None
+    blend: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.amount <= 1.0:
+            raise InvalidValue(f"amount is {self.amount}; give a number from 0 to 1.")
+        if not (math.isfinite(self.blend) and self.blend >= 0.0):
+            raise InvalidValue(f"blend is {self.blend} s; give zero or a positive time.")
+        if self.interval is not None:
+            start, end = self.interval
+            if not (math.isfinite(start) and math.isfinite(end) and start < end):
+                raise InvalidValue(f"The interval {start:g}:{end:g} is empty; give a start before its end, in seconds.")
+
+    def frames(self, motion: Motion) -> tuple[int, int]:
+        """First and last frame that may change.
+
+        Raises:
+            InvalidValue: if the interval holds no frame of the motion.
+        """
+        if self.interval is None:
+            return 0, motion.frame_count - 1
+        slack = 0.01 * motion.dt
+        inside = np.flatnonzero((motion.times >= self.interval[0] - slack) & (motion.times <= self.interval[1] + slack))
+        if not len(inside):
+            raise InvalidValue(
+                f"No frame lies in the interval {self.interval[0]:g}:{self.interval[1]:g} s; the motion lasts "
+                f"{motion.duration:.4g} s."
+            )
+        return int(inside[0]), int(inside[-1])
+
+    def weights(self, motion: Motion) -> Array:
+        """Part of a change that each frame takes, shape (F,): 0 outside of the interval, rising to 1 inside it.
+
+        A border at an end of the clip does not fade.
+        """
+        first, last = self.frames(motion)
+        weights = np.zeros(motion.frame_count)
+        times = motion.times[first : last + 1]
+        inside = np.ones(last - first + 1)
+        if self.interval is not None and self.blend > 0.0:
+            blend = min(self.blend, 0.5 * float(times[-1] - times[0]))
+            if first > 0:
+                inside *= smooth_step((times - times[0]) / max(blend, 1e-12))
+            if last < motion.frame_count - 1:
+                inside *= smooth_step((times[-1] - times) / max(blend, 1e-12))
+        weights[first : last + 1] = inside
+        return weights
+
+
+def smooth_step(x: Array) -> Array:
+    """0 up to x = 0, 1 from x = 1 on, with first and second derivatives zero at both: 6x⁵ − 15x⁴ + 10x³."""
+    x = np.clip(x, 0.0, 1.0)
+    return x * x * x * (x * (6.0 * x - 15.0) + 10.0)

@@ -24,9 +24,9 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
+from poise.edit.budget import Scope, smooth_step
 from poise.edit.legs import Leg, bends_to, find_legs, knee_flexion, move_root, reach, solve_legs
 from poise.edit.planting import points_of
-from poise.edit.scope import Scope, smooth_step
 from poise.phases.flights import airborne_frames, flight_spans
 from poise.terrain import Terrain
 

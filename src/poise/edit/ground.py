@@ -23,12 +23,11 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.legs import Leg, find_legs, knee_flexion, move_root
 from poise.edit.planting import MOST_LOWERED, Ground, plant
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.scale import sized
-from poise.edit.scope import Scope
 from poise.phases.floor import carried_ground
 from poise.phases.travel import in_place_velocity
 from poise.terrain import Terrain

@@ -23,12 +23,11 @@ from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit.ballistic import ballistic
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.ground import ground
 from poise.edit.repair import repair
 from poise.edit.report import Changes, Edited, new_findings, report_of
 from poise.edit.retime import retime
-from poise.edit.scope import Scope
 from poise.edit.spin import spin
 from poise.io.files import json_value
 from poise.phases.glitches import Glitch

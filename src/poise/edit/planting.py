@@ -14,8 +14,8 @@ from poise.body.character import Character
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
+from poise.edit.budget import smooth_step
 from poise.edit.legs import Leg, bends_to, knee_flexion, move_root, reach, solve_legs
-from poise.edit.scope import smooth_step
 from poise.phases.points import runs
 from poise.terrain import Terrain
 

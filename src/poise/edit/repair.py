@@ -18,9 +18,8 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.report import Changes, Edited, report_of, verified
-from poise.edit.scope import Scope
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.floor import carried_ground
 from poise.phases.travel import find_loop

@@ -20,10 +20,9 @@ from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
 from poise.edit.report import Changes, Edited, report_of, verified
-from poise.edit.scope import Scope
 from poise.phases.points import pelvis
 
 TimeMap = Callable[[Array], Array]

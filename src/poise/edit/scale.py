@@ -10,10 +10,9 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import rest_pose
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.retime import on_grid, retimed, seen_slower
-from poise.edit.scope import Scope
 from poise.phases.points import pelvis
 
 SIZES = (1e-3, 1e3)

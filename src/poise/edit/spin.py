@@ -14,10 +14,9 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.edit.budget import Budget
+from poise.edit.budget import Budget, Scope
 from poise.edit.flight import Figure, Span, choose_flights
 from poise.edit.report import Changes, Edited, report_of, verified
-from poise.edit.scope import Scope
 from poise.edit.spin_flight import (
     SpinFlight,
     Spun,

@@ -16,9 +16,9 @@ from poise.core.errors import InvalidValue, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
+from poise.edit.budget import Scope
 from poise.edit.flight import Span, hold_feet, windows
 from poise.edit.legs import turn_root
-from poise.edit.scope import Scope
 
 TAKEOFF = 0.05
 """The momentum at take-off is the mean over this time after it [s]."""
