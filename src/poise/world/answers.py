@@ -33,7 +33,7 @@ RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
-ROUNDS = 6
+ROUNDS = 20
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
 at most, until its velocity at them is the expected one."""
 
