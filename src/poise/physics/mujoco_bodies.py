@@ -293,11 +293,13 @@ class Bodies:
             forces: Of the step before [N], shape (J, 3).
             dt: Length of the step [s].
         """
+        self._helping[:], self._toward[:], self._guided = 0.0, 0.0, []
         k, s = self._joined, self._joined_side
+        if not len(k):
+            return
         bodies = self._join_bodies[k, s]
         lever = self._join_places[k, s] - self._m.body_ipos[bodies]
         turned = np.einsum("kji,kj->ki", self._d.xmat[bodies].reshape(-1, 3, 3), (2 * s - 1)[:, None] * forces[k])
-        self._helping[:], self._toward[:], self._guided = 0.0, 0.0, []
         self._helping[:, 3:, 3:] = dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
         self._toward[:] = -np.einsum("tij,tj->ti", self._helping, self.v[self._free_dofs]) / dt
 
@@ -321,6 +323,8 @@ class Bodies:
 
     def help(self, v: Array, dt: float) -> tuple[float, float]:
         """Work [J] and impulse [N s] of the helper forces of a step that ends at velocities (nv,)."""
+        if not self._guided:
+            return 0.0, 0.0
         own = self._free_dofs[self._guided]
         before, after = self.v[own], v[own]
         force = self._toward[self._guided] - np.einsum("tij,tj->ti", self._helping[self._guided], after - before) / dt
