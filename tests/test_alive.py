@@ -16,7 +16,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
-from poise.filter.falling import kept, presses, slides
+from poise.filter.falling import Fall, held_longer, kept, presses, slides, tension
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, Trunk, advance, giving_body, strengths
@@ -383,6 +383,30 @@ def test_a_fall_gains_no_energy_and_comes_to_rest(body: str, way: tuple[float, f
     assert fall["still_after_s"] < 3.0
     lowest = max(2.0 * body_positions(character, run.q)[-1, [0, character.roles["chest"]], 2])
     assert lowest - 2.0 * character.floor < 0.5, "it lies flat, no bridge and no headstand"
+
+
+def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:
+    """It lay on the ground 0.3 s before the chest did: a corpse."""
+    motion, character = longer(4.5)
+    run = simulate(motion, character, pushes=[Push("chest", (0.0, 1300.0, 0.0), START, 0.2)])
+    assert run.report["events"][0]["outcome"] == "fallen"
+    places = body_positions(character, run.q)[:, [character.roles["chest"], character.roles["head"]], 2]
+    chest, head = ((places > places[-1] + 0.05) * np.arange(len(places))[:, None]).max(axis=0) / 60.0
+    assert head > chest - 0.1
+
+
+def test_neck_and_arms_let_go_last_and_then_entirely() -> None:
+    _, character = walk()
+    model = model_of(character)
+    held = held_longer(character, model)
+    fall = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0)
+    neck, arm, leg = (
+        next(character.v_addresses[limb.bodies[-1]] for limb in character.limbs if limb.kind == kind)
+        for kind in ("neck", "arm", "leg")
+    )
+    now, later = (tension(fall._replace(low=low), held) for low in (0.2, 1.0))
+    assert now[neck] > now[arm] > now[leg] == 0.0
+    assert not later.any()
 
 
 def test_a_step_of_a_fall_adds_neither_energy_nor_momentum() -> None:

@@ -36,6 +36,8 @@ STOP = 0.05
 """What touches the ground is asked to stop within so long [s]."""
 AHEAD, ASIDE = 0.45, 0.22
 """Where the hands go: before the chest along its way, and to each side of it [m], for a leg of 0.82 m."""
+HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.7
+"""Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
 SETTLING = 0.5
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
@@ -77,14 +79,27 @@ def highness(height: float, standing: float) -> float:
     return min(max((height / max(standing, 1e-9) - 0.3) / 0.5, 0.0), 1.0)
 
 
-def joint_accelerations(error: Array, velocity: Array, weight: Array, high: float) -> Array:
+def held_longer(character: Character, model: Model) -> Array:
+    """Part of the muscles that act on every dof of a figure that has just come down, shape (nv,): heads do not drop."""
+    held = np.zeros(model.body_count)
+    for limb in character.limbs:
+        held[[b + 1 for b in limb.bodies]] = HELD.get(limb.kind, 0.0)
+    return held[model.dof_body]
+
+
+def tension(fall: Fall, held: Array) -> Array:
+    """How far muscles still act on every dof, 0 … 1, shape (nv,): see `highness` and `held_longer`."""
+    return np.maximum(fall.high, held * max(0.0, 1.0 - fall.low / LETTING))
+
+
+def joint_accelerations(error: Array, velocity: Array, weight: Array, high: Array) -> Array:
     """Acceleration asked of every dof: to the pose of the fall while it comes down, then as limbs sink, shape (nv,).
 
     Args:
         error: The pose of the fall less the present one, shape (nv,).
         velocity: Shape (nv,).
         weight: Acceleration by the weight of what hangs on each joint; see `sinking`, shape (nv,).
-        high: See `highness`.
+        high: See `tension`, shape (nv,).
     """
     w = high * TENSE
     return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity + (1.0 - high) * weight
@@ -112,13 +127,13 @@ def sinking(model: Model, state: State, touches: Flags) -> Array:
     return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING)
 
 
-def tone(velocity: Array, fall: Fall) -> Array:
+def tone(velocity: Array, fall: Fall, held: Array) -> Array:
     """Factor on the weight of the pose of every joint, shape (nv − 6,): one that lies still is left to its weight.
 
     A joint that moves is slowed down with full weight, else light limbs would whirl; so is all that has settled.
     """
-    settled = max(0.0, fall.low - SETTLING)
-    return TONE * np.clip(fall.high + SLACK + np.abs(velocity[6:]) / BRISK + settled, 0.0, 1.0)
+    settled = np.maximum(0.0, fall.low - SETTLING - LETTING * (held[6:] > 0.0))
+    return TONE * np.clip(tension(fall, held)[6:] + SLACK + np.abs(velocity[6:]) / BRISK + settled, 0.0, 1.0)
 
 
 def bent(character: Character, q: Array, way: Array, facing: Array) -> Array:

@@ -138,7 +138,9 @@ def falling_targets(
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < 0.5 * setup.preset.contact.height * setup.scale
     weight = falling.sinking(model, state, touches)
-    joints = falling.joint_accelerations(model.difference(state.q, fall.q, 1.0), state.v, weight, high)
+    held = falling.held_longer(setup.character, model)
+    error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, held)
+    joints = falling.joint_accelerations(error, state.v, weight, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
     places: list[PlaceGoal] = []
     trunk = roles.get("chest", 0) + 1
@@ -155,7 +157,7 @@ def falling_targets(
         places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))
     joint_weight = setup.preset.weights.pose * setup.hanging
     joint_weight[3:6] *= LET_GO
-    joint_weight[6:] *= falling.tone(state.v, fall)
+    joint_weight[6:] *= falling.tone(state.v, fall, held)
     made = usual._replace(
         root=np.zeros(3), points=points, point_weight=GRIP * setup.preset.weights.end_effector * setup.mass * shares,
         goal=None, places=places, joints=joints, joint_weight=joint_weight, coefficients=None,

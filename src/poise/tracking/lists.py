@@ -26,7 +26,8 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.filter.falling import Fall, joint_accelerations, resting_accelerations, sinking, tone
+from poise.filter import falling
+from poise.filter.falling import Fall, resting_accelerations, sinking
 from poise.filter.preset import Bounds
 from poise.filter.quasi_physical import JointLimits
 from poise.physics import State
@@ -471,12 +472,12 @@ class Lists:
     def falling(self, step: Step, q: Array, v: Array, fall: Fall, ground: Ground) -> Terms:
         """The list of a figure that has lost its balance: nobody holds it, and its muscles let go."""
         state, count = step.state, len(ground.gap)
-        touches = np.zeros(state.model.point_count, dtype=np.bool_)
-        touches[:count] = ground.gap < 0.012 * self.character.leg_scale
-        sinks = sinking(self.model, state, touches)
-        pull = joint_accelerations(self.model.difference(q, fall.q, 1.0), v, sinks, fall.high)
+        low, rest = 0.012 * self.character.leg_scale, np.zeros(state.model.point_count - count, np.bool_)
+        touches = np.append(ground.gap < low, rest)
+        held, error = falling.held_longer(self.character, self.model), self.model.difference(q, fall.q, 1.0)
+        pull = falling.joint_accelerations(error, v, sinking(self.model, state, touches), falling.tension(fall, held))
         pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
-        weight = np.concatenate([np.full(6, 1e-6), tone(v, fall)])
+        weight = np.concatenate([np.full(6, 1e-6), falling.tone(v, fall, held)])
         objectives = [Objective(y.JointAcceleration(), pull, weight, "muscles")]
         touching = np.flatnonzero(touches)
         if len(touching):
