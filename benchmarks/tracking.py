@@ -17,6 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from poise.core.typing import Array
 from poise.io import load
 from poise.samples import sample_path
 from poise.tracking import track
+from poise.tracking.lists import settings_of
 
 SECOND = MOTIONS.parent / "motions2"
 CMU = MOTIONS / "bvh" / "cmu_3dsmax"
@@ -118,6 +120,9 @@ def main() -> None:
     parser.add_argument("--who", default="raptor,alien,cat,cartoon")
     parser.add_argument("--seeds", default="clean,0,1,2")
     parser.add_argument("--root", default="strict")
+    parser.add_argument(
+        "--momentum", action="store_true", help="the rate of the angular momentum with its row over off"
+    )
     parser.add_argument("--ik", action="store_true", help="beside plain inverse kinematics of the same targets (mink)")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -126,6 +131,9 @@ def main() -> None:
         from benchmarks.ik import compare
 
         compare(creatures(wanted.who.split(",")), {name: read(*clip) for name, clip in chosen.items()}, wanted.root)
+        return
+    if wanted.momentum:
+        momentum(creatures(wanted.who.split(",")), {name: read(*clip) for name, clip in chosen.items()}, wanted.root)
         return
     print(
         "who | clip | seed | complete | held of steps | root N | slip cm/s | into ground mm | swing cm | step ms | tips"
@@ -148,6 +156,29 @@ def main() -> None:
                 print(f"{who} | {name} | {seed} | {row_of(report)}", flush=True)
     for kind, runs in done.items():
         print(f"{kind}: {sum(runs)} of {len(runs)} complete, root {wanted.root}")
+
+
+def momentum(characters: dict[str, Character], clips: dict[str, Motion], root: str) -> None:
+    """Print the rate of the angular momentum (rms) with and without its row in the list, and the tips of free limbs."""
+    print("who | clip | complete with, without | rate with, without N m | ratio | tips with")
+    ratios: list[float] = []
+    for who, character in characters.items():
+        own = settings_of(character)
+        for name, motion in clips.items():
+            actor = fit(motion)
+            on, off = (
+                track(motion, character, actor_character=actor, root=root, settings=settings).report
+                for settings in (own, replace(own, momentum=0.0))
+            )
+            rates = [report["angular_momentum_rate_rms_N_m"] for report in (on, off)]
+            ratio = rates[0] / rates[1]
+            if on["complete"] and off["complete"]:
+                ratios.append(ratio)
+            done = ", ".join("yes" if report["complete"] else "no" for report in (on, off))
+            tips = row_of(on).rpartition(" | ")[2]
+            print(f"{who} | {name} | {done} | {rates[0]:.1f}, {rates[1]:.1f} | {ratio:.2f} | {tips}", flush=True)
+    if ratios:
+        print(f"median ratio of the {len(ratios)} that are complete with and without: {np.median(ratios):.2f}")
 
 
 def row_of(report: dict[str, Any]) -> str:

@@ -47,6 +47,10 @@ SHOWS = (
          "poise synthesize step --push 'chest 250 0 0 @1+0.1'"),
     Show("raptor", "An actor drives a raptor", "A walk moves a body of another shape. The tail swings by itself.",
          "poise track walk.bvh -c raptor.toml"),
+    Show("sad", "A sad raptor", "The same walk, and a rest pose of the raptor's file: head and tail hang.",
+         "poise track walk.bvh -c raptor.toml --style sad=1"),
+    Show("alien", "An alien on its hands", "It has no legs. Its arms follow the actor's legs, and two tails swing.",
+         "poise track walk.bvh -c alien.toml"),
     Show("hop", "A hop that hangs in the air", "The edit makes it fall as gravity asks.",
          "poise edit ballistic hover_hop.bvh"),
 )  # fmt: skip
@@ -63,7 +67,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "# Gallery",
         "Each recording was made by the command below it when this site was built. Drag to turn, scroll to zoom, "
         "press space to play. `walk.bvh`, `quadruped.bvh` and `hover_hop.bvh` are in `src/poise/samples`; "
-        "`python scripts/make_creatures.py .` makes the raptor.",
+        "`python scripts/make_creatures.py .` makes raptor and alien.",
     ]
     for show in SHOWS:
         frame = (
@@ -80,7 +84,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def _prepare() -> None:
-    """The files that the commands read: samples, and the raptor."""
+    """The files that the commands read: samples, and the creatures."""
     MADE.mkdir(parents=True, exist_ok=True)
     for sample in (ROOT / "src" / "poise" / "samples").glob("*.bvh"):
         shutil.copy(sample, MADE)
@@ -97,4 +101,4 @@ def _record(show: Show) -> None:
 
 
 def _ending(show: Show) -> str:
-    return ".glb" if show.name == "raptor" else ".bvh"
+    return ".glb" if ".toml" in show.command else ".bvh"

@@ -146,6 +146,21 @@ def test_a_pushed_character_whose_actor_stands_takes_a_step(
     assert max(stepped) > 0.1
 
 
+def test_a_pushed_character_keeps_its_head_up(walker: poise.Character) -> None:
+    """The neck is not what catches the body: it hung by 34° for a quarter of a second."""
+    child, still = figure("child"), standing_pose(walker)
+    tracker = PerformanceTracker(child, walker, root="strict", recorded=np.repeat(still[None], 260, 0))
+    tracker.push(poise.Push("chest", (-0.8 * child.mass / 0.2, 0.0, 0.0), 0.5, 0.2))
+    chest, head = child.roles["chest"] + 1, child.roles["head"] + 1
+    turns = []
+    for _ in range(260):
+        tracker.step(still)
+        both = tracker.state.data.xquat[[chest, head]]
+        turns.append(poise.core.rotations.multiply(poise.core.rotations.conjugate(both[0]), both[1]))
+    bowed = poise.core.rotations.angle_between(np.array(turns[40:]), np.broadcast_to(turns[40], (220, 4)))
+    assert np.degrees(bowed.max()) < 10.0
+
+
 def test_a_step_is_calm(walker: poise.Character) -> None:
     """The trunk stays upright; after the step the feet come together again, and the character stands still."""
     child, still = figure("child"), standing_pose(walker)

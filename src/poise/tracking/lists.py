@@ -40,9 +40,9 @@ from poise.tracking.retarget import Role, end_body
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
 """Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
-UPRIGHT, UPRIGHT_STIFF = 10.0, 4.0
-"""Pelvis and trunk of a character that catches itself weigh so much more, and turn so much more stiffly [1]. Chosen,
-like the others, on pushes of adult and child."""
+UPRIGHT, UPRIGHT_NECK, UPRIGHT_STIFF = 10.0, 30.0, 4.0
+"""Pelvis and trunk of a character that catches itself, and its neck, weigh so much more, and turn so much more stiffly
+[1]. Chosen, like the others, on pushes of adult and child; that of the neck, on child and raptor."""
 CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
 """Its center of mass weighs so much of the usual, its angular momentum so much more [1]; that fades so fast [1/s]."""
 ON_GROUND = 0.03
@@ -299,11 +299,13 @@ class Lists:
         self._normals = np.zeros((points, 1, 3))
         self._under, self._over = np.full(points, -np.inf), np.arange(points)
         self._limit_rows, self._limit_lower = np.zeros((self._limits.most, nv)), np.full(self._limits.most, -np.inf)
-        self._dof_pull, self._dof_now = np.zeros(nv), np.zeros(nv)
-        self._com_pull, self._com_weight, self._wrench = np.zeros(2), np.zeros(2), np.zeros(6)
-        self._spin_fade, self._spin_weight = np.zeros(3), np.zeros(3)
+        self._dof_pull, self._dof_now, self._wrench = np.zeros(nv), np.zeros(nv), np.zeros(6)
+        self._com_pull, self._com_weight, self._spin_fade, self._spin_weight = (np.zeros(n) for n in (2, 2, 3, 3))
         self.is_free = np.array([kind == "free" for kind in self.kinds])
-        self._is_trunk = np.array([kind == "trunk" and dof > 2 for dof, kind in enumerate(self.kinds)])
+        bones = [b for limb in self.character.limbs if limb.kind == "neck" for b in limb.bodies]
+        neck = [d for b in bones for d in dofs_of(self.character, b) if self.kinds[d] == "targeted"]
+        self._upright = np.array([UPRIGHT if kind == "trunk" and d > 2 else 1.0 for d, kind in enumerate(self.kinds)])
+        self._upright[neck] = UPRIGHT_NECK
         self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
         self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))
         self._spring_pull, self._spring_weight, self._damping = np.zeros(nv), np.zeros(nv), np.zeros(nv)
@@ -409,7 +411,7 @@ class Lists:
         stiffness = s.responsiveness * s.pelvis_turn_stiffness * UPRIGHT_STIFF**alarm
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
-        weight[:] = np.where(self._is_trunk, UPRIGHT**alarm * self.dof_weight, self.dof_weight)
+        weight[:] = self._upright**alarm * self.dof_weight
         if targets.knees is not None:
             dofs, turn, rate = targets.knees
             pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])
@@ -431,8 +433,8 @@ class Lists:
         weight[count + held] = s.held
 
     def _turns(self, state: State, targets: Targets) -> None:
-        turns = state.data.xquat[self.ends]
-        off = rotations.to_rotation_vector(rotations.multiply(targets.turn[2:], rotations.conjugate(turns)))
+        back = rotations.conjugate(state.data.xquat[self.ends])
+        off = rotations.to_rotation_vector(rotations.multiply(targets.turn[2:], back))
         k = self._end_stiffness
         pull = k * off + 2.0 * np.sqrt(k) * (targets.spin[2:] - state.data.cvel[self.ends, :3])
         self._turn_now[self.ends - 1], self._turn_pull[self.ends - 1] = self._turn_weight[:, None], pull
@@ -462,9 +464,8 @@ class Lists:
         speed = np.einsum("ij,ij->i", normal, state.point_velocities[:count])
         lower = -(0.3 * ground.gap / dt + speed) / dt
         self._under[:] = np.where(ground.gap < 0.08 * self.character.leg_scale, lower, -np.inf)
-        near = 0
-        if self._limits.most:
-            near = self._limits.fill(q, v, self._rest, dt, self._limit_rows, self._limit_lower)
+        limits, rows = self._limits, self._limit_rows
+        near = limits.fill(q, v, self._rest, dt, rows, self._limit_lower) if limits.most else 0
         self._limit_lower[near:] = -np.inf
 
     # --- falling
