@@ -294,8 +294,7 @@ class Lists:
         """Room for what changes from step to step; the terms of both lists refer to it, and are made once."""
         nv, bodies, ends = self.model.nv, self.model.body_count - 1, len(self.ends)
         self._points = np.concatenate([self._end_points, np.arange(points)])
-        self._point_axes = np.zeros((ends + points, 3, 3))
-        self._point_axes[:] = np.eye(3)
+        self._point_axes = np.tile(np.eye(3), (ends + points, 1, 1))
         self._normals = np.zeros((points, 1, 3))
         self._under, self._over = np.full(points, -np.inf), np.arange(points)
         self._limit_rows, self._limit_lower = np.zeros((self._limits.most, nv)), np.full(self._limits.most, -np.inf)
