@@ -23,7 +23,7 @@ from poise.check.clip import REPAIRED, findings_of
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion, Source
-from poise.edit import Budget, Scope, ballistic, load_touches, mend, repair
+from poise.edit import Budget, FlightChange, Scope, ballistic, load_touches, mend, repair
 from poise.edit.mend import Cures
 from poise.edit.repair import NEAR_ENDS
 from poise.edit.report import Changes, report_of
@@ -599,3 +599,35 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
         assert seen() == "choice 1"
         dots.nth(report["chosen"]).click()
         assert seen() == tracks[0]
+
+
+def test_a_flight_that_shall_be_higher_and_longer_falls_as_it_must() -> None:
+    motion = poise.load(poise.sample_path("hover_hop"))
+    character = Character.fit(motion)
+    edited = repair(motion, character, flight="height +20%, length +10%", trust_time=True, verify=False)
+    flights = edited.report["flights"]
+    assert flights
+    for flight in flights:
+        assert math.isclose(flight["rise_m"], 1.2 * flight["rise_before_m"], rel_tol=1e-9)
+        # ballistics: with v = √(2 g h), up takes v / g; down is as long, but for the height of the landing
+        assert abs(flight["duration_s"] / (2.0 * math.sqrt(2.0 * flight["rise_m"] / 9.81)) - 1.0) < 0.05
+        assert abs(flight["gravity_after_m_s2"] / 9.81 - 1.0) < 0.02
+        # flights have whole frames, and the repair may move their ends by a little
+        assert abs(flight["rise_after_m"] / flight["rise_m"] - 1.0) < 0.04
+        assert abs(flight["length_after_m"] / flight["length_m"] - 1.0) < 0.08
+    # the clip hangs in the air: its feet cannot give all that the new take-off asks for
+    assert edited.report["after"]["force_rms"] < 0.5
+    assert edited.report["after"]["joint_change_max_deg"] <= 6.0 + 1e-6
+
+
+@pytest.mark.parametrize("text", ["height 20%", "hight +20%", "height +20%, height +10%", "height +900%", ""])
+def test_a_change_of_flights_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue, match="height"):
+        FlightChange.parse(text)
+
+
+def test_a_clip_without_a_flight_has_none_to_change(walk: tuple[Motion, Character]) -> None:
+    with pytest.raises(InvalidValue, match="no flight"):
+        repair(*walk, flight="height +20%", trust_time=True)
+    with pytest.raises(InvalidValue, match="exact"):
+        repair(*walk, flight="height +20%", trust_time=True, exact=(3,))

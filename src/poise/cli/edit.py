@@ -209,6 +209,13 @@ def repair(
     ] = None,
     friction: Annotated[float, option("MU", "Friction coefficient of the ground.")] = 0.8,
     gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
+    flight: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANGE",
+            help="Change the flights: 'height +20%', 'length -10%', or both. Take-off and landing follow.",
+        ),
+    ] = None,
     trust_time: Annotated[
         bool, flag("--trust-time", "Repair even if the flights show that the frame rate is wrong.")
     ] = False,
@@ -225,13 +232,14 @@ def repair(
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a repair is a number, such as 1 or 9.81m/s2, not a vector.")
 
-    from poise.edit import load_touches
+    from poise.edit import FlightChange, load_touches
     from poise.edit import repair as apply
     from poise.terrain import Terrain
 
     if terrain is not None:
         Terrain.parse(terrain)  # before anything is computed
 
+    change = None if flight is None else FlightChange.parse(flight)
     touches = None if contacts is None else load_touches(contacts)
     run_edit(
         asked,
@@ -245,6 +253,7 @@ def repair(
             terrain=terrain,
             friction=friction,
             gravity=GRAVITY if strength is None else strength,
+            flight=change,
             trust_time=trust_time,
         ),
     )

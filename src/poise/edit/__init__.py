@@ -2,6 +2,7 @@
 
 from poise.edit.ballistic import PathTarget, ballistic
 from poise.edit.budget import Budget, Scope
+from poise.edit.direct import FlightChange
 from poise.edit.ground import ground
 from poise.edit.mend import clean, mend
 from poise.edit.paths import (
@@ -25,6 +26,7 @@ __all__ = [
     "Budget",
     "EditReport",
     "Edited",
+    "FlightChange",
     "PathTarget",
     "Scope",
     "Touches",

@@ -19,6 +19,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.edit.budget import Budget, Scope
+from poise.edit.direct import FlightChange, directed, flight_notes, reached
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.floor import carried_ground
@@ -53,6 +54,7 @@ def repair(
     contacts: Flags | Touches | None = None,
     friction: float = 0.8,
     gravity: float = GRAVITY,
+    flight: FlightChange | str | None = None,
     trust_time: bool = False,
     verify: bool = True,
 ) -> Edited:
@@ -83,6 +85,8 @@ def repair(
             not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
+        flight: How flights shall differ from those of the clip, such as "height +20%, length -10%"; under `gravity`.
+            Take-off and landing follow. The clip gets the frames that this takes.
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
         verify: Check the result, and say in the report what is new.
 
@@ -110,6 +114,29 @@ def repair(
     how["floor"] = seen.floor
     if not trust_time:
         _require_time(seen)
+    if flight is not None:
+        change = FlightChange.parse(flight) if isinstance(flight, str) else flight
+        if scope.interval is not None or len(exact) or contacts is not None:
+            raise InvalidValue("Flights that are changed move frames in time; leave interval, exact and contacts out.")
+        moved, told = directed(motion, body, change.by(scope.amount), gravity)
+        edited = repair(
+            moved,
+            body,
+            budget=budget,
+            keep=keep,
+            freeze=freeze,
+            terrain=terrain,
+            floor=seen.floor if terrain is None and how["terrain"] is None else None,
+            friction=friction,
+            gravity=gravity,
+            trust_time=True,
+            verify=False,
+        )
+        report = edited.report.data
+        report["settings"] |= {"amount": scope.amount, "flight": {"height": change.height, "length": change.length}}
+        report["flights"] = reached(told, analyze(edited.motion, body, **how))
+        report["notes"] += flight_notes(report["flights"])
+        return edited
     for frame in exact:
         if not 0 <= frame < motion.frame_count:
             raise InvalidValue(f"Frame {frame} is not in the clip; it has frames 0 to {motion.frame_count - 1}.")
