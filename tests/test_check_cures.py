@@ -354,6 +354,16 @@ def test_a_walk_up_a_ground_that_nobody_knows_does_not_go_through_the_air(walk: 
     assert not findings(up, "rise")
 
 
+@needs_motions
+def test_a_figure_without_knees_is_not_sent_to_an_edit_that_refuses_it() -> None:
+    clip = poise.load(MOTIONS.with_name("motions2") / "gltf" / "boxman.glb", clip="jump_running")
+    found = findings(clip, "penetration")
+    assert [f for f in found if f.fails]
+    assert not [c for f in found for c in f.cures if "poise edit" in c.text]
+    with pytest.raises(InvalidValue, match="no leg with a knee"):
+        ground(clip)
+
+
 def test_a_figure_that_rides_a_lift_is_only_warned_of(walk: Motion) -> None:
     stands = replace(walk, translations=walk.translations.copy(), rotations=walk.rotations.copy(), source=None)
     stands.translations[:], stands.rotations[:] = walk.translations[60], walk.rotations[60]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 
 import numpy as np
 
 from poise.analysis.analyze import Analysis
+from poise.body.character import Character
 from poise.check import thresholds as at
 from poise.check.finding import (
     Cure,
@@ -51,12 +52,25 @@ class Stance:
 def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) -> Iterator[Finding]:
     """Rise, skate, penetration and float; without a right frame rate, only what no speed or force says."""
     standing = stances(clip)
-    yield from _rise(clip, profile)
-    yield from _skate(clip, standing, profile)
-    if is_timed:
-        yield from _nothing_stands(clip, profile)
-    yield from _penetration(clip, profile)
-    yield from _float(clip, standing, profile)
+    can_ground = has_knees(clip.character)
+    for found in chain(
+        _rise(clip, profile),
+        _skate(clip, standing, profile),
+        _nothing_stands(clip, profile) if is_timed else (),
+        _penetration(clip, profile),
+        _float(clip, standing, profile),
+    ):
+        by_hand = tuple(replace(c, text=c.text.replace(" (poise edit ground)", "")) for c in found.cures)
+        yield found if can_ground else replace(found, cures=by_hand)
+
+
+def has_knees(character: Character) -> bool:
+    """True if a leg has a joint between hip and foot, so that `poise edit ground` can move its foot."""
+    feet = {p.body for p in character.contact_points if p.part == "foot"}
+    return any(
+        limb.kind == "leg" and next((k for k, b in enumerate(limb.bodies) if b in feet), len(limb.bodies) - 1) >= 2
+        for limb in character.limbs
+    )
 
 
 def stances(clip: Analysis) -> tuple[Stance, ...]:
