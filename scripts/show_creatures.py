@@ -24,6 +24,7 @@ import numpy as np
 import poise
 from poise.body.character import Character, fit
 from poise.core.motion import Motion
+from poise.phases.travel import direction_of_travel
 from poise.show import record
 from poise.show.motion_scene import scene_of_motions
 from poise.tracking import parse_roles, track
@@ -82,7 +83,7 @@ def show(name: str, all_creatures: Mapping[str, tuple[Character, Motion]]) -> tu
         runs = [("sad", "raptor", "", {"sad": 1.0}), ("proud", "raptor", "", {"proud": 1.0})]
     elif name == "five":
         runs = [(who, who, "", {}) for who in all_creatures]
-    out, titles = list[Motion](), list[str]()
+    out, titles, way = list[Motion](), list[str](), 0.0
     for k, (title, who, roles, style) in enumerate(runs):
         character, drawn = all_creatures[who]
         given = parse_roles(roles, character, theirs)
@@ -91,7 +92,9 @@ def show(name: str, all_creatures: Mapping[str, tuple[Character, Motion]]) -> tu
         print(f"{name}, {title}: {'complete' if report['complete'] else 'fell'}, root held in "
               f"{report['fallback_steps']} of {report['steps']} steps")  # fmt: skip
         moved = result.motion.translations.copy()
-        moved[:, 0, 1] += 1.3 * (0.5 * (len(runs) - 1) - k)
+        way = direction_of_travel(result.motion) if k == 0 else way
+        aside = 1.3 * (k - 0.5 * (len(runs) - 1))  # as seen from the front
+        moved[:, 0, :2] += aside * np.array([-np.sin(way), np.cos(way)])
         out.append(replace(result.motion, translations=moved))
         titles.append(title)
     return out, titles
