@@ -3,7 +3,7 @@
 Undisturbed walks on flat ground with `--physicality strict`, where no force holds the root. A walk is complete when the
 root never turns by more than 40° from the clip's own and never sinks by more than 0.3 legs below it.
 Where feet land and how far the center of mass leans was chosen on the walks of `TUNED`; nothing was chosen on those of
-`HELD_OUT`, two-legged figures of which most walk in place, where no foot stands still. Last, pushes of 0.2 s at the
+`OTHERS`, two-legged figures of which most walk in place, where no foot stands still. Last, pushes of 0.2 s at the
 chest from four sides on the bundled walk; nothing was chosen on pushes.
 """
 
@@ -43,7 +43,7 @@ TUNED: tuple[tuple[Path, str, float | None, str | None], ...] = (
     (MORE, "bvh/walk01.bvh", None, None),
     (MORE, "deepmimic/walker_0walk_forward.txt", None, None),
 )
-HELD_OUT: tuple[tuple[Path, str, float | None, str | None], ...] = (
+OTHERS: tuple[tuple[Path, str, float | None, str | None], ...] = (
     (MOTIONS, "bvh/cmu_3dsmax/131_01.bvh", None, None),
     (MORE, "bvh/mhcmu_example.bvh", None, None),
     (MORE, "gltf/KnightCharacter.glb", None, "HumanArmature|Walking"),
@@ -67,7 +67,7 @@ TILT, SUNK = np.radians(40.0), 0.3
 def main() -> None:
     warnings.simplefilter("ignore")
     _walk("tuned on", TUNED)
-    _walk("held out", HELD_OUT)
+    _walk("nothing chosen on", OTHERS)
     _pushes()
 
 

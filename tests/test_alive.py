@@ -16,7 +16,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
-from poise.filter.falling import Fall, held_longer, kept, presses, slides, tension
+from poise.filter.falling import Fall, held_longer, kept, presses, slip_directions, tension
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, Trunk, advance, giving_body, strengths
@@ -445,7 +445,7 @@ def test_what_leaves_the_ground_is_not_pushed_by_it() -> None:
 
 
 def test_friction_of_a_fall_is_against_the_way_of_what_slides() -> None:
-    ways = slides(np.array([[3.0, 0.0, -1.0], [0.1, 0.0, 0.0]]), np.tile([0.0, 0.0, 1.0], (2, 1)))
+    ways = slip_directions(np.array([[3.0, 0.0, -1.0], [0.1, 0.0, 0.0]]), np.tile([0.0, 0.0, 1.0], (2, 1)))
     assert ways.tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
 
 
@@ -460,9 +460,9 @@ def test_a_joint_past_its_limit_stops_there_in_a_fall() -> None:
     turn = np.asarray(kind.twist_upper + 0.1) * np.asarray(kind.axis)
     past[at : at + 4] = rotations.multiply(np.asarray(kind.rest), rotations.from_rotation_vector(turn))
     rows, lower = np.empty((limits.most, limits.nv)), np.empty(limits.most)
-    here = limits.fill(past, still, AtRest(q, still), 1.0 / 60.0, rows, lower)
+    here = limits.fill(past, still, AtRest(q, still, still), 1.0 / 60.0, rows, lower)
     assert lower[:here].max() > 50.0, "it is brought back to the limit, by a clip that keeps it"
-    here = limits.fill(past, still, AtRest(past, still), 1.0 / 60.0, rows, lower)
+    here = limits.fill(past, still, AtRest(past, still, still), 1.0 / 60.0, rows, lower)
     assert lower[:here].max() < 1e-3
 
 

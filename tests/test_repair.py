@@ -601,7 +601,7 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
         assert seen() == tracks[0]
 
 
-def test_a_flight_that_shall_be_higher_and_longer_falls_as_it_must() -> None:
+def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
     motion = poise.load(poise.sample_path("hover_hop"))
     character = Character.fit(motion)
     edited = repair(motion, character, flight="height +20%, length +10%", trust_time=True, verify=False)

@@ -39,7 +39,7 @@ def test_a_ball_reaches_the_hoop_with_less_left_the_more_it_is_helped(help: floa
     assert np.linalg.norm(place - HOOP) < off
     told = world.report()
     assert told["helper_impulse_Ns"] > 0.6 * 4.0  # it had to get going
-    assert told["energy_error_max_J"] < 0.01 * told["helper_impulse_Ns"] * 10.0  # its work is counted
+    assert told["energy_error_max_J"] < 0.1 * told["helper_impulse_Ns"]  # 1 % of its work at 10 m/s, which is counted
 
 
 def test_a_ball_on_its_way_needs_no_help() -> None:
@@ -113,6 +113,18 @@ place = [3.5, 0.4, 3.05]
 by = 1.1
 help = 3
 """
+DOOR = """[[bodies]]
+name = "door"
+place = [0, 5, 1]
+sides = [0.8, 0.04, 1.8]
+mass = 9
+hinge = {axis = [0, 0, 1], place = [0, 5, 1]}
+[[events]]
+guide = "door"
+time = 0.1
+place = [0, 5, 1]
+by = 1.0
+[[balls]]"""
 
 
 def test_a_scene_file_guides_a_thrown_ball(tmp_path: Path) -> None:
@@ -126,8 +138,10 @@ def test_a_scene_file_guides_a_thrown_ball(tmp_path: Path) -> None:
     ("change", "words"),
     [
         (('guide = "ball"', 'guide = "bal"'), "there is no body 'bal'. Did you mean 'ball'"),
-        (("by = 1.1", "by = 0.1"), "its goal is for 0.1 s, before it begins at 0.1 s"),
-        (("help = 3", "help = 0"), "help"),
+        (("by = 1.1", "by = 0.1"), "its goal is for 0.1 s, but it begins at 0.1 s"),
+        (("help = 3", "help = 0"), "give a number above 0, up to 1000"),
+        (("help = 3", "help = 2000"), "give a number above 0, up to 1000"),
+        (("[[balls]]", DOOR), "'door' does not move freely"),
     ],
 )
 def test_goals_of_scene_files_that_make_no_sense_are_refused(

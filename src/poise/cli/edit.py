@@ -211,10 +211,7 @@ def repair(
     gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     flight: Annotated[
         str | None,
-        typer.Option(
-            metavar="CHANGE",
-            help="Change the flights: 'height +20%', 'length -10%', or both. Take-off and landing follow.",
-        ),
+        option("CHANGE", "Change the flights: 'height +20%', 'length -10%', or both. Take-off and landing follow."),
     ] = None,
     trust_time: Annotated[
         bool, flag("--trust-time", "Repair even if the flights show that the frame rate is wrong.")

@@ -30,7 +30,7 @@ LEAST, MOST = 0.2, 3.0
 
 @dataclass(frozen=True)
 class FlightChange:
-    """How flights shall differ from those of the clip.
+    """How flights differ from those of the clip.
 
     Example:
         >>> change = poise.edit.FlightChange.parse("height +20%, length -10%")
@@ -48,8 +48,8 @@ class FlightChange:
         for name, value in (("height", self.height), ("length", self.length)):
             if not LEAST <= value <= MOST:
                 raise InvalidValue(
-                    f"The {name} of a flight shall be {100.0 * value:.4g} % of what it is; from {100.0 * LEAST:g} % to "
-                    f"{100.0 * MOST:g} % can be asked for, -80% to +200%."
+                    f"The {name} of a flight cannot change by {100.0 * (value - 1.0):+.4g}%. Give a change from "
+                    f"{100.0 * (LEAST - 1.0):+g}% to {100.0 * (MOST - 1.0):+g}%."
                 )
 
     def by(self, amount: float) -> FlightChange:
@@ -89,7 +89,7 @@ def directed(
     spans = find_flights(motion, figure)
     if not spans:
         raise InvalidValue("The clip has no flight that could be changed; leave --flight out.")
-    told: list[dict[str, Any]] = []
+    asked: list[dict[str, Any]] = []
     for first, last in reversed(spans):  # from the last on, so that frames before keep their numbers
         com = figure.com(motion)
         start, end, seconds = com[first], com[last], float(motion.times[last] - motion.times[first])
@@ -105,9 +105,9 @@ def directed(
         )
         added = edited.motion.duration - motion.duration
         motion = edited.motion
-        for later in told:
+        for later in asked:
             later["start_s"] += added
-        told.insert(
+        asked.insert(
             0,
             {
                 "start_s": edited.report["after"]["flights"][0]["start_s"],
@@ -119,14 +119,14 @@ def directed(
                 "length_m": float(np.linalg.norm((wanted[0] - start)[:2])),
             },
         )
-    return motion, told
+    return motion, asked
 
 
-def reached(told: list[dict[str, Any]], seen: Analysis) -> list[dict[str, Any]]:
+def reached(asked: list[dict[str, Any]], seen: Analysis) -> list[dict[str, Any]]:
     """What was asked of each flight, and what it does: rise [m], way [m] and the gravity it falls with [m/s²]."""
     found: list[dict[str, Any]] = []
-    for asked in told:
-        flight = min(seen.flights, key=lambda f: abs(f.start_s - asked["start_s"]), default=None)
+    for wanted in asked:
+        flight = min(seen.flights, key=lambda f: abs(f.start_s - wanted["start_s"]), default=None)
         after: dict[str, float] = {}
         if flight is not None:
             way = flight.velocity * (flight.end_s - flight.start_s)
@@ -135,7 +135,7 @@ def reached(told: list[dict[str, Any]], seen: Analysis) -> list[dict[str, Any]]:
                 "length_after_m": float(np.linalg.norm(way[:2])),
                 "gravity_after_m_s2": flight.gravity,
             }
-        found.append(asked | after)
+        found.append(wanted | after)
     return found
 
 

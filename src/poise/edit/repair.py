@@ -85,10 +85,10 @@ def repair(
             not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
-        flight: How flights shall differ from those of the clip, such as "height +20%, length -10%"; under `gravity`.
+        flight: How flights differ from those of the clip, such as "height +20%, length -10%"; under `gravity`.
             Take-off and landing follow. The clip gets the frames that this takes.
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
-        verify: Check the result, and say in the report what is new.
+        verify: Check the result, and say in the report what is new; not where `flight` is given.
 
     Raises:
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
@@ -118,7 +118,7 @@ def repair(
         change = FlightChange.parse(flight) if isinstance(flight, str) else flight
         if scope.interval is not None or len(exact) or contacts is not None:
             raise InvalidValue("Flights that are changed move frames in time; leave interval, exact and contacts out.")
-        moved, told = directed(motion, body, change.by(scope.amount), gravity)
+        moved, wanted = directed(motion, body, change.by(scope.amount), gravity)
         edited = repair(
             moved,
             body,
@@ -134,7 +134,7 @@ def repair(
         )
         report = edited.report.data
         report["settings"] |= {"amount": scope.amount, "flight": {"height": change.height, "length": change.length}}
-        report["flights"] = reached(told, analyze(edited.motion, body, **how))
+        report["flights"] = reached(wanted, analyze(edited.motion, body, **how))
         report["notes"] += flight_notes(report["flights"])
         return edited
     for frame in exact:
@@ -225,14 +225,16 @@ def repair(
 def _limits(problem: Problem, asked: Budget, given: Budget | None) -> Limits:
     """What each offset may be at most. Without a budget of its own, less for what hardly moves in the clip."""
     figure, body = problem.figure, problem.character
-    told = Budget() if given is None else given
-    own = {j for joints in told.joints_of(body.skeleton, body).values() for j in joints}
+    named = Budget() if given is None else given
+    own = {j for joints in named.joints_of(body.skeleton, body).values() for j in joints}
     room, most = problem.ease, np.empty(figure.size)
-    most[:3] = asked.root * (1.0 if math.isfinite(told.root) else room[:3])
+    most[:3] = asked.root * (1.0 if math.isfinite(named.root) else room[:3])
     for b, limit in enumerate(_turn_limits(body, asked)):
-        is_told = math.isfinite(told.joint) or body.bodies[b].joint in own or (b == 0 and math.isfinite(told.root_turn))
+        is_named = (
+            math.isfinite(named.joint) or body.bodies[b].joint in own or (b == 0 and math.isfinite(named.root_turn))
+        )
         columns = figure.columns(b)
-        most[columns] = limit * (1.0 if is_told else room[columns])
+        most[columns] = limit * (1.0 if is_named else room[columns])
     # splines may swing between the frames that are looked at: a percent is kept free
     return Limits(0.99 * np.maximum(most, TINY), max(asked.joint, TINY))
 

@@ -188,7 +188,7 @@ def presses(velocities: Array, normals: Array, gaps: Array, fastest: float) -> F
     return leaving < np.maximum(LEAVING, -fastest * gaps)
 
 
-def slides(velocities: Array, normals: Array) -> Array:
+def slip_directions(velocities: Array, normals: Array) -> Array:
     """Unit direction in which each point slides, zero where it stands, shape (K, 3).
 
     Friction then acts against this way, so that it never drives a point on.

@@ -240,18 +240,11 @@ class Moving(Protocol):
 
 
 class AtRest(NamedTuple):
-    """A pose (nq,) that stays: `zeros` has shape (nv,)."""
+    """A pose q (nq,) that stays: v and a (nv,) are zero."""
 
     q: Array
-    zeros: Array
-
-    @property
-    def v(self) -> Array:
-        return self.zeros
-
-    @property
-    def a(self) -> Array:
-        return self.zeros
+    v: Array
+    a: Array
 
 
 class JointLimits:
@@ -315,8 +308,8 @@ class JointLimits:
 
         The clip, by which limits are widened else, goes on while a figure falls, and would pull at its joints.
         """
-        p, at_rest = f.pose, AtRest(f.pose.q, np.zeros(self.nv))
-        near = self.fill(p.q, p.v, at_rest, f.dt, f.limit_rows, f.limit_lower)
+        p, zeros = f.pose, np.zeros(self.nv)
+        near = self.fill(p.q, p.v, AtRest(p.q, zeros, zeros), f.dt, f.limit_rows, f.limit_lower)
         f.limit_lower[near:], f.values.limit_count = -np.inf, near
 
 

@@ -104,9 +104,8 @@ class Recorder:
         self._root_force[k] = np.linalg.norm(wrench[:3])
         self._root_moment[k] = np.linalg.norm(wrench[3:])
         self._com[k], self._com_reference[k] = last.com, last.reference.com
-        if (
-            figure.fall is not None and figure.problem.values.is_falling
-        ):  # the step in which a fall begins was still held
+        # the step in which a fall begins was still held
+        if figure.fall is not None and figure.problem.values.is_falling:
             self._energy[k], self._work[k] = self._energies(last)
         forces = last.result.forces
         self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())

@@ -310,7 +310,7 @@ class Bodies:
 
         Args:
             body: Its index.
-            share: Against what would keep it from its goal the body is heavier by this share of its mass.
+            share: Of its mass matrix, by which the body gets heavier against what keeps it from its goal.
             a: Acceleration of its six dofs that it aims at, shape (6,).
             turns: Its orientation is helped, too.
         """

@@ -270,7 +270,7 @@ def retimed(scene: Scene, own: Array, new: Array) -> Scene:
         for r in scene.timeline
     )
 
-    def retimed(overlay: Overlay) -> Overlay:
+    def moved_overlay(overlay: Overlay) -> Overlay:
         if isinstance(overlay, Label | Curve) and overlay.span is not None:
             first, last = moved(np.array(overlay.span)).tolist()
             overlay = replace(overlay, span=(first, last))
@@ -278,4 +278,4 @@ def retimed(scene: Scene, own: Array, new: Array) -> Scene:
             overlay = replace(overlay, times=moved(overlay.times))
         return overlay
 
-    return replace(scene, times=times, timeline=rows, overlays=tuple(retimed(o) for o in scene.overlays))
+    return replace(scene, times=times, timeline=rows, overlays=tuple(moved_overlay(o) for o in scene.overlays))

@@ -35,7 +35,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, moved_to
-from poise.world.guides import Guide
+from poise.world.guides import MOST_HELP, Guide
 from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import MOST_BYTES
 
@@ -44,6 +44,12 @@ def _duration(time: float) -> float:
     if not 0.0 < time < np.inf:
         raise ValueError("give a positive time")
     return time
+
+
+def _help(share: float) -> float:
+    if not 0.0 < share <= MOST_HELP:
+        raise ValueError(f"give a number above 0, up to {MOST_HELP:g}")
+    return share
 
 
 class DriverTable(Table):
@@ -97,7 +103,7 @@ class GuideTable(Table):
     time: Time
     by: Time
     turn: Triple | None = None
-    help: Annotated[Number, AfterValidator(_duration)] = 1.0
+    help: Annotated[Number, AfterValidator(_help)] = 1.0
 
 
 class Cast(NamedTuple):
@@ -193,8 +199,12 @@ def _goal_of(table: GuideTable, file: SceneTable, here: Place) -> tuple[float, s
     if table.guide not in names:
         known = ", ".join(names) or "none"
         raise here.error(f"there is no body {table.guide!r}.", f"{meant(table.guide, names)}Bodies: {known}.")
+    if any(b.name == table.guide and (b.hinge or b.slide) is not None for b in file.bodies):
+        raise here.error(
+            f"{table.guide!r} does not move freely.", "Only a body without hinge or slide can have a goal."
+        )
     if not table.by > table.time:
-        raise here.error(f"its goal is for {table.by:g} s, before it begins at {table.time:g} s.", "Give a later `by`.")
+        raise here.error(f"its goal is for {table.by:g} s, but it begins at {table.time:g} s.", "Give a later `by`.")
     x, y, z = np.radians(table.turn or (0.0, 0.0, 0.0)).tolist()
     return table.time, table.guide, Guide(table.place, table.by, table.turn and (x, y, z), table.help)
 

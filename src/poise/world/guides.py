@@ -19,6 +19,9 @@ from poise.core.errors import InvalidValue, UnknownName
 from poise.core.typing import Array
 from poise.physics.mujoco_bodies import Bodies
 
+MOST_HELP = 1e3
+"""Largest help of a guide [1]."""
+
 
 @dataclass(frozen=True)
 class Guide:
@@ -43,8 +46,8 @@ class Guide:
     def __post_init__(self) -> None:
         if not np.isfinite([*self.place, self.by, *(self.turn or ())]).all():
             raise InvalidValue("A guide needs finite numbers for place, by and turn.")
-        if not 0.0 < self.help <= 1e3:
-            raise InvalidValue(f"help of a guide is {self.help}; give a number above 0, up to 1000.")
+        if not 0.0 < self.help <= MOST_HELP:
+            raise InvalidValue(f"help of a guide is {self.help}; give a number above 0, up to {MOST_HELP:g}.")
 
     def acceleration(self, left: int, dt: float, q: Array, v: Array, gravity: Array) -> Array:
         """That of the six dofs that reaches the goal in so many steps, with the least sum of squares, shape (6,).
