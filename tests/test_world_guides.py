@@ -142,6 +142,8 @@ def test_a_scene_file_guides_a_thrown_ball(tmp_path: Path) -> None:
         (("help = 3", "help = 0"), "give a number above 0, up to 1000"),
         (("help = 3", "help = 2000"), "give a number above 0, up to 1000"),
         (("[[balls]]", DOOR), "'door' does not move freely"),
+        (("[[balls]]", DOOR.replace(", place = [0, 5, 1]}", "}")), "key 'place' is missing. Keys: axis, place."),
+        (("help = 3", "turn = [0, 90]"), "it has 2 items; 3 are needed"),
     ],
 )
 def test_goals_of_scene_files_that_make_no_sense_are_refused(

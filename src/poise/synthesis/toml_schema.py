@@ -172,8 +172,16 @@ def _inner(model: Any, part: int | str) -> Any:
     """The model of a field of a model, or of an item of a list of models."""
     if isinstance(part, str):
         field = getattr(model, "model_fields", {}).get(part)
-        return None if field is None else field.annotation
+        return None if field is None else _of_optional(field.annotation)
     return next(iter(typing.get_args(model)), None)
+
+
+def _of_optional(kind: Any) -> Any:
+    """What a value is that may be left out: HingeTable of HingeTable | None, without validators."""
+    kinds = [k for k in typing.get_args(kind) if k is not type(None)]
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return _of_optional(kinds[0]) if len(kinds) == 1 else kind
+    return kinds[0] if typing.get_origin(kind) is typing.Annotated else kind
 
 
 def meant(name: str, known: Iterable[str]) -> str:
