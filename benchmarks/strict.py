@@ -20,8 +20,10 @@ from benchmarks.clips import MOTIONS, lasting
 from poise.body import fit
 from poise.core import rotations
 from poise.core.errors import PoiseError
+from poise.core.typing import Array, Flags
 from poise.filter.forces import Push
 from poise.filter.quasi_physical import Physicality
+from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load
@@ -86,9 +88,7 @@ def _walk(label: str, walks: tuple[tuple[Path, str, float | None, str | None], .
             print(f"{called:40s} not run: {error}")
             continue
         ran += 1
-        tilt = rotations.angle_between(run.reference_q[:, 3:7], run.q[:, 3:7])
-        sunk = (run.reference_q - run.q)[:, 2]
-        falls = (tilt > TILT) | (sunk > SUNK * character.leg_length)
+        tilt, falls = _falls(run)
         complete += not falls.any()
         when = f"falls at {run.times[falls.argmax()]:.2f} s of" if falls.any() else "complete,"
         way = np.linalg.norm((run.q - run.reference_q)[:, :2], axis=1)[~falls].max()
@@ -109,10 +109,15 @@ def _pushes() -> None:
             push = Push("chest", walk.force(newtons, way), walk.starts[0], 0.2)
             options = Options(physicality=Physicality(is_strict=True))
             run = simulate(motion, walk.character, pushes=[push], options=options)
-            tilt = rotations.angle_between(run.reference_q[:, 3:7], run.q[:, 3:7])
-            sunk = (run.reference_q - run.q)[:, 2]
-            up += not ((tilt > TILT) | (sunk > SUNK * walk.character.leg_length)).any()
+            up += not _falls(run)[1].any()
         print(f"walk pushed with {newtons:.0f} N: stays up after {up} of 4 pushes")
+
+
+def _falls(run: SimulationResult) -> tuple[Array, Flags]:
+    """How far the root is turned from the clip's own [rad], and whether it is fallen, at each time, shapes (S,)."""
+    tilt = rotations.angle_between(run.reference_q[:, 3:7], run.q[:, 3:7])
+    sunk = (run.reference_q - run.q)[:, 2]
+    return tilt, (tilt > TILT) | (sunk > SUNK * run.character.leg_length)
 
 
 if __name__ == "__main__":

@@ -120,9 +120,7 @@ def main() -> None:
     parser.add_argument("--who", default="raptor,alien,cat,cartoon")
     parser.add_argument("--seeds", default="clean,0,1,2")
     parser.add_argument("--root", default="strict")
-    parser.add_argument(
-        "--momentum", action="store_true", help="the rate of the angular momentum with its row over off"
-    )
+    parser.add_argument("--momentum", action="store_true", help="the rate of angular momentum with and without its row")
     parser.add_argument("--ik", action="store_true", help="beside plain inverse kinematics of the same targets (mink)")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")

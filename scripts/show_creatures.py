@@ -12,6 +12,7 @@ it; a show whose clip is missing is left out, and said. A backward walk is the b
 
 from __future__ import annotations
 
+import argparse
 import os
 import runpy
 import sys
@@ -39,6 +40,7 @@ CLIPS: dict[str, tuple[Path, float | None, tuple[float, float]]] = {
 }
 """File, true rate [1/s], and part [s] of each clip."""
 SIDE_BY_SIDE = ("roles", "style", "five")
+SHOWS = ("walk", *CLIPS, "backward", "alien", *SIDE_BY_SIDE)
 
 
 def clip_of(name: str) -> Motion:
@@ -102,10 +104,16 @@ def show(name: str, all_creatures: Mapping[str, tuple[Character, Motion]]) -> tu
 
 def main() -> None:
     """Make the shows that are asked for, or all."""
-    folder, names = Path(sys.argv[1]), sys.argv[2:]
+    parser = argparse.ArgumentParser(description="Record tracked creatures.")
+    parser.add_argument("folder", metavar="OUT", type=Path, help="folder for the recordings")
+    parser.add_argument("names", metavar="NAME", nargs="*", help=f"default: {', '.join(SHOWS)}")
+    wanted = parser.parse_args()
+    if unknown := set(wanted.names) - set(SHOWS):
+        parser.error(f"there is no {', '.join(sorted(unknown))}; give {', '.join(SHOWS)}.")
+    folder = wanted.folder
     folder.mkdir(parents=True, exist_ok=True)
     everybody = creatures(folder)
-    for name in names or ("walk", *CLIPS, "backward", "alien", "roles", "style", "five"):
+    for name in wanted.names or SHOWS:
         if name in CLIPS and not CLIPS[name][0].exists():
             print(f"{name}: {CLIPS[name][0]} is missing; left out")
             continue
