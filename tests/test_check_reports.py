@@ -65,6 +65,7 @@ def test_legs_of_no_creature_are_measured_against_the_largest_there_are() -> Non
     report = check_motion(analyze(motion), load_profile("realistic"), "giant.bvh", Wanted())
     (size,) = (f for f in report.findings if f.name == "size")
     assert "few creatures have" in size.sentence
+    assert "--height" in size.cures[1].text
     assert size.threshold == 1.0
     assert 1.0 < size.measure < 2.0
 

@@ -259,6 +259,8 @@ def test_the_baseline_and_the_paper_s_preset_run(walk: Path, tmp_path: Path) -> 
         (["--record", "film.avi"], [".avi", ".gif"]),
         (["--report", "nowhere/out.json"], ["nowhere"]),
         (["--no-such-option"], ["--no-such-option", "--help"]),
+        (["--record", "a.html", "--record", "b.png"], ["--record is given twice"]),
+        (["--fps=60", "--push", "chest 300 0 0 @0.3+0.2", "--fps", "60"], ["--fps is given twice"]),
     ],
     ids=lambda w: " ".join(w) if w and w[0].startswith("--") else None,
 )

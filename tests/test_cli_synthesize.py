@@ -295,5 +295,14 @@ def test_a_doubtful_size_is_told_with_where_to_say_it(tmp_path: Path, capsys: py
     told = capsys.readouterr().err
     assert "9 m tall" in told
     assert f"poise character {giant} -o figure.toml" in told.replace("\n", " ")
+    two = tmp_path / "two.gltf"
+    poise.save(poise.load(giant), two)
+    content = json.loads(two.read_text(encoding="utf-8"))
+    content["animations"] = [{**content["animations"][0], "name": name} for name in ("first", "second")]
+    two.write_text(json.dumps(content), encoding="utf-8")
+    figure_of(str(two))
+    command = capsys.readouterr().err.partition("`poise ")[2].partition("`")[0]  # runs as it stands
+    assert run([*command.split()[:-1], str(tmp_path / "figure.toml")]) == 0
+    capsys.readouterr()
     figure_of(str(poise.sample_path("walk")))
     assert "warning" not in capsys.readouterr().err

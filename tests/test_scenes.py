@@ -143,7 +143,7 @@ def test_contacts_are_rows_and_pushes_too(walk: poise.Motion, seen: Scene) -> No
     scene = poise.scene_of(result)
     assert scene.timeline[0].name == "pushes"
     assert scene.timeline[0].spans[0][:2] == pytest.approx((0.5, 0.7))
-    assert [p.name for p in scene.plots][:2] == ["Change of the pose", "Center of mass moved sideways"]
+    assert [p.name for p in scene.plots][:2] == ["Change of the pose", "Center of mass moved horizontally"]
     plotted = scene.plots[0].series[0].values
     np.testing.assert_allclose(plotted, result.report["per_frame"]["deviation_rms_deg"])
 

@@ -183,7 +183,10 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
             1.0,
             (),
             said,
-            (Cure(f"say what the file's unit is: {units}", 0.0),),
+            (
+                Cure(f"say what the file's unit is: {units}", 0.0),
+                Cure("say how tall the figure is, such as --height 1.8m", 0.0),
+            ),
             "whole clip",
             limit.fails,
         )

@@ -112,6 +112,7 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
 
     def call() -> Any:
+        _refuse_repeated(_command(), words)
         return _command().main(list(words), prog_name="poise", standalone_mode=False)
 
     return answered(call, debug=debug)
@@ -121,6 +122,32 @@ def run(words: Sequence[str], *, debug: bool = False) -> int:
 def _command() -> Any:
     """The tree of all commands, made once: reading the signatures of all functions takes 50 ms."""
     return typer.main.get_command(app)
+
+
+def _refuse_repeated(command: Any, words: Sequence[str]) -> None:
+    """Refuse an option that takes one value and is given twice; the parser would keep the last without a word."""
+    left = list(words)
+    while left and left[0] in getattr(command, "commands", {}):
+        command = command.commands[left.pop(0)]
+    options = [p for p in command.params if p.param_type_name == "option" and not (p.is_flag or p.count)]
+    takes = {name: option for option in options for name in option.opts}
+    seen: set[str] = set()
+    rest = iter(left)
+    for word in rest:
+        name, separator, _ = word.partition("=")
+        if word == "--":
+            return
+        if name not in takes:
+            continue
+        option = takes[name]
+        if not separator:
+            for _ in range(option.nargs):
+                next(rest, None)
+        if option.name in seen and not option.multiple:
+            raise InvalidValue(
+                f"{name} is given twice, but takes one value. Give it once; run again for the other value."
+            )
+        seen.add(option.name)
 
 
 def answered(call: Callable[[], Any], *, debug: bool = False) -> int:

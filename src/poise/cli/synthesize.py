@@ -311,10 +311,13 @@ def _note_doubts_of_size(motion: Motion, which: str) -> None:
     for sentence in motion.source.warnings if motion.source else ():
         if "--unit" in sentence:
             path, clip = _file_and_clip(which)
+            clips = motion.source.clips if motion.source else ()
+            if clip is None and len(clips) > 1:
+                clip = clips[0]
             chosen = "" if clip is None else f" --clip {shlex.quote(str(clip))}"
             note(
-                f"warning: {sentence} These are options of `poise character {shlex.quote(str(path))}{chosen} "
-                "-o figure.toml`; give that file with --character."
+                f"warning: {sentence} Give it to `poise character {shlex.quote(str(path))}{chosen} -o figure.toml`, "
+                "then use --character figure.toml."
             )
 
 

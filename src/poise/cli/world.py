@@ -184,8 +184,9 @@ def summarize_world(run: WorldRun) -> None:
     """What happened, in a few lines."""
     scene, world = run.report["scene"], run.world
     names = ", ".join(f.name for f in world.figures)
+    bodies = f"{scene['bodies']} {'body' if scene['bodies'] == 1 else 'bodies'}"
     out().print(
-        f"{world.time:.2f} s: {names}; {scene['bodies']} bodies, {scene['contacts_mean']:.0f} contacts on average, "
+        f"{world.time:.2f} s: {names}; {bodies}, {scene['contacts_mean']:.0f} contacts on average, "
         f"deepest {1e3 * scene['penetration_max_m']:.0f} mm",
         markup=False,
     )

@@ -126,7 +126,7 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
     if USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
         return ""
     return (
-        f"The figure is {tall:.3g} m tall in the unit of its file, and weighs and falls like a body of that size. "
+        f"The figure is {tall:.3g} m tall in the unit of its file, and falls like a body of that size. "
         f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}, "
         "or its unit with --unit."
     )
@@ -212,7 +212,7 @@ def _unit(
     elif _is_odd_person(figure, unit):
         warnings.append(
             f"Its legs are {figure.leg * unit:.3g} m long in {UNIT_WORDS[unit_name(unit) or 'm']}, which no person's "
-            "are, and it weighs and falls like a body of that size. Give its height with --height, such as "
+            "are, and it falls like a body of that size. Give its height with --height, such as "
             "--height 1.8m, or its unit with --unit."
         )
     return unit

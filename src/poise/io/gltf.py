@@ -244,9 +244,10 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
         for primitive in mesh.get("primitives", [])
     )
     if packed:
+        are = "is" if packed == 1 else "are"
         found.append(
-            f"{packed} of its meshes are packed with Draco, which is not read: skeleton and clips are, the skin is not "
-            "drawn. Export it without compression to see it."
+            f"{packed} of its meshes {are} packed with Draco, which is not read: skeleton and clips are, the skin is "
+            "not drawn. Export it without compression to see it."
         )
     if tree.beside:
         found.append(

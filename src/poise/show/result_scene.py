@@ -192,7 +192,7 @@ def fields_plots(fields: Mapping[str, Any], own: Array, times: Array) -> tuple[P
     places = [np.asarray(fields.get(k, ()), dtype=np.float64) for k in ("com_m", "com_reference_m")]
     if all(p.shape == (len(own), 3) for p in places):
         moved = np.linalg.norm((places[0] - places[1])[:, :2], axis=1)
-        plots.insert(1, Plot("Center of mass moved sideways", "m", line(moved)))
+        plots.insert(1, Plot("Center of mass moved horizontally", "m", line(moved)))
     return tuple(plots)
 
 
