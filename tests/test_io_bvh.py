@@ -419,6 +419,16 @@ def test_real_clips_are_known(name: str, unit: float, up: str, leg: float, diale
     assert f"{leg:.2f} m" in motion.source.evidence["unit"].reason
 
 
+def test_a_naming_scheme_is_shown_by_the_names_of_the_file(tmp_path: Path) -> None:
+    text = poise.sample_path("walk").read_text(encoding="utf-8")
+    for before, after in (("LeftUpLeg", "lHip"), ("LeftLeg", "lKnee")):
+        assert f"JOINT {before}" in text
+        text = text.replace(f"JOINT {before}", f"JOINT {after}")
+    motion = read(tmp_path, text)
+    assert motion.source is not None
+    assert motion.source.evidence["dialect"].reason == "joints lHip and lKnee"
+
+
 @needs_motions
 def test_real_clips_stand_on_the_floor() -> None:
     for path in sorted((MOTIONS / "bvh").rglob("*.bvh")):

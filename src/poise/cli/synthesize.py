@@ -97,7 +97,9 @@ def synthesize(
     report: options.Report = None,
     camera: Annotated[
         str | None,
-        option("|".join(VIEWS), "View of a film or strip. Default: the behavior's own.", panel=options.OUTPUT),
+        option(
+            "VIEW", f"View of a film or strip: {', '.join(VIEWS)}. Default: the behavior's own.", panel=options.OUTPUT
+        ),
     ] = None,
     live: Annotated[
         bool,

@@ -353,7 +353,7 @@ def _stated(document: BvhDocument, literal: str) -> str:
 
 def _who_made_it(document: BvhDocument) -> Evidence:
     names = {j.name for j in document.joints}
-    simple_names = {simple_name(n) for n in names}
+    simple_names = {simple_name(j.name): j.name for j in document.joints}  # the file's own spelling
     every = all(len(j.channels) == 6 for j in document.joints)
     if "LHipJoint" in names and "LeftUpLeg" in names:
         return Evidence("CMU, MotionBuilder release", 0.95, "joints LHipJoint and LeftUpLeg")
@@ -367,14 +367,14 @@ def _who_made_it(document: BvhDocument) -> Evidence:
         return Evidence("ACCAD", 0.8, "joint ToSpine")
     if "joint_Root" in names:
         return Evidence("Bandai Namco", 0.8, "joint joint_Root above the hips")
-    if every and {"rightupleg", "hips"} <= simple_names and any("InHand" in n for n in names):
+    if every and {"rightupleg", "hips"} <= simple_names.keys() and any("InHand" in n for n in names):
         return Evidence("Noitom / Perception Neuron", 0.8, "six channels on every joint and InHand joints")
-    if {"lefttoe", "spine2", "leftupleg"} <= simple_names:
-        return Evidence("LAFAN1", 0.6, "joints Spine2 and LeftToe")
-    if {"leftupleg", "leftleg"} <= simple_names:
-        return Evidence("HumanIK names", 0.7, "joints LeftUpLeg and LeftLeg")
-    if {"lhip", "lknee"} <= simple_names:
-        return Evidence("SMPL names", 0.7, "joints L_Hip and L_Knee")
+    if {"lefttoe", "spine2", "leftupleg"} <= simple_names.keys():
+        return Evidence("LAFAN1", 0.6, f"joints {simple_names['spine2']} and {simple_names['lefttoe']}")
+    if {"leftupleg", "leftleg"} <= simple_names.keys():
+        return Evidence("HumanIK names", 0.7, f"joints {simple_names['leftupleg']} and {simple_names['leftleg']}")
+    if {"lhip", "lknee"} <= simple_names.keys():
+        return Evidence("SMPL names", 0.7, f"joints {simple_names['lhip']} and {simple_names['lknee']}")
     return Evidence("own names", 0.5, "the joints' names follow no scheme known here")
 
 
