@@ -620,6 +620,16 @@ def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
     assert edited.report["after"]["joint_change_max_deg"] <= 6.0 + 1e-6
 
 
+@needs_motions
+def test_a_flight_of_the_earth_becomes_one_of_the_moon() -> None:
+    """The clip falls with 9.81 m/s²: that is no wrong frame rate, since the gravity that is given is the new one."""
+    motion = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
+    edited = repair(motion, flight="height +0%", gravity=1.62)
+    (flight,) = edited.report["flights"]
+    assert flight["gravity_after_m_s2"] == pytest.approx(1.62, rel=0.05)
+    assert flight["duration_s"] > 2.0 * flight["duration_before_s"]
+
+
 @pytest.mark.parametrize("text", ["height 20%", "hight +20%", "height +20%, height +10%", "height +900%", ""])
 def test_a_change_of_flights_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(InvalidValue, match="height"):

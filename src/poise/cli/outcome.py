@@ -441,7 +441,7 @@ def _changed(data: dict[str, Any]) -> str:
     if not parts and cut > 0:
         return f"{cut} frame{'s were' if cut != 1 else ' was'} cut off; the others are unchanged."
     if not parts:
-        return "Nothing was changed."
+        return "Apart from its flights nothing was changed." if data.get("flights") else "Nothing was changed."
     if not changed["joint"] and not changed["root_position_max_m"]:
         return f"Poses stay as they were: {', '.join(parts)}"
     return f"Changed {changed['frames']} frame{'s' * (changed['frames'] != 1)}: {', '.join(parts)}"

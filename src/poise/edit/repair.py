@@ -113,7 +113,8 @@ def repair(
     seen = analyze(motion, body, **how)
     how["floor"] = seen.floor
     if not trust_time:
-        _require_time(seen)
+        # where flights are changed, `gravity` is that of the new ones
+        _require_time(seen if flight is None else replace(seen, gravity=GRAVITY))
     if flight is not None:
         change = FlightChange.parse(flight) if isinstance(flight, str) else flight
         if scope.interval is not None or len(exact) or contacts is not None:

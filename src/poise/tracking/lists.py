@@ -27,7 +27,6 @@ from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import falling
-from poise.filter.falling import Fall, resting_accelerations, sinking
 from poise.filter.preset import Bounds
 from poise.filter.quasi_physical import JointLimits
 from poise.physics import State
@@ -45,8 +44,9 @@ UPRIGHT, UPRIGHT_NECK, UPRIGHT_STIFF = 10.0, 30.0, 4.0
 [1]. Chosen, like the others, on pushes of adult and child; that of the neck, on child and raptor."""
 CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
 """Its center of mass weighs so much of the usual, its angular momentum so much more [1]; that fades so fast [1/s]."""
-ON_GROUND = 0.03
-"""Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]."""
+ON_GROUND, RETURN_SHARE = 0.03, 0.3
+"""Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]. One that is in
+the ground comes out by the second, a part of its depth, in a step [1]."""
 
 
 @dataclass(frozen=True)
@@ -461,7 +461,7 @@ class Lists:
         normal, count = ground.normal, len(ground.gap)
         self._normals[:, 0] = normal
         speed = np.einsum("ij,ij->i", normal, state.point_velocities[:count])
-        lower = -(0.3 * ground.gap / dt + speed) / dt
+        lower = -(RETURN_SHARE * ground.gap / dt + speed) / dt
         self._under[:] = np.where(ground.gap < 0.08 * self.character.leg_scale, lower, -np.inf)
         limits, rows = self._limits, self._limit_rows
         near = limits.fill(q, v, self._rest, dt, rows, self._limit_lower) if limits.most else 0
@@ -469,22 +469,22 @@ class Lists:
 
     # --- falling
 
-    def falling(self, step: Step, q: Array, v: Array, fall: Fall, ground: Ground) -> Terms:
+    def falling(self, step: Step, q: Array, v: Array, fall: falling.Fall, ground: Ground) -> Terms:
         """The list of a figure that has lost its balance: nobody holds it, and its muscles let go."""
         state, count = step.state, len(ground.gap)
         low, rest = 0.012 * self.character.leg_scale, np.zeros(state.model.point_count - count, np.bool_)
         touches = np.append(ground.gap < low, rest)
         held, error = falling.held_longer(self.character, self.model), self.model.difference(q, fall.q, 1.0)
-        pull = falling.joint_accelerations(error, v, sinking(self.model, state, touches), falling.tension(fall, held))
+        sinks, tension = falling.sinking(self.model, state, touches), falling.tension(fall, held)
+        pull = falling.joint_accelerations(error, v, sinks, tension)
         pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
         weight = np.concatenate([np.full(6, 1e-6), falling.tone(v, fall, held)])
         objectives = [Objective(y.JointAcceleration(), pull, weight, "muscles")]
         touching = np.flatnonzero(touches)
         if len(touching):
             axes = np.broadcast_to(np.eye(3), (len(touching), 3, 3)).copy()
-            pull, _ = resting_accelerations(
-                state.point_velocities[touching], axes, np.ones(len(touching), dtype=np.bool_)
-            )
+            lying = np.ones(len(touching), dtype=np.bool_)
+            pull, _ = falling.resting_accelerations(state.point_velocities[touching], axes, lying)
             objectives.append(Objective(y.PointAcceleration(touching, axes), pull, 1.0, "what lies"))
         if step.contacts.count:
             objectives.append(Objective(y.ContactCoefficients(), 0.0, 1e-7, "contact coefficients"))

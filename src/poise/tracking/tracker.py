@@ -39,7 +39,7 @@ from poise.tracking.calibration import (
     velocity_at,
     with_arms_of,
 )
-from poise.tracking.lists import Ground, Lists, Settings, Targets, ground_under, settings_of
+from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
 from poise.tracking.stance import Foot, carrying_points, eased, settle
@@ -446,8 +446,8 @@ class PerformanceTracker:
         ground = self._ground()
         height = float(self._generator.retargeter.ours.com[2]) - self.floor
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
-        fastest = 0.3 / self.dt  # as in the bounds of the list
-        low = low[falling.presses(state.point_velocities[low], ground.normal[low], ground.gap[low], fastest)]
+        fastest, speeds = RETURN_SHARE / self.dt, state.point_velocities[low]
+        low = low[falling.presses(speeds, ground.normal[low], ground.gap[low], fastest)]
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
         pushed = felt(state, self.character, self._forces, self.time, external)
         step = Step(state, contacts, dt=self.dt, external=pushed)
