@@ -261,11 +261,6 @@ class Control:
             raise InvalidValue(f"Control {self.name!r} is a {self.kind!r}; use slider, toggle, choice or button.")
 
 
-def _check(name: str, what: str, array: Array, width: int) -> None:
-    if array.ndim != 3 or array.shape[2] != width:
-        raise InvalidValue(f"{name!r}: {what} have shape {array.shape}; give (T, N, {width}) or (1, N, {width}).")
-
-
 @dataclass(frozen=True)
 class Choice:
     """One of several results: where it lies in the chart of choices, and the layer that shows it.
@@ -298,3 +293,8 @@ class Choices:
     y_label: str
     points: tuple[Choice, ...]
     chosen: int
+
+
+def _check(name: str, what: str, array: Array, width: int) -> None:
+    if array.ndim != 3 or array.shape[2] != width:
+        raise InvalidValue(f"{name!r}: {what} have shape {array.shape}; give (T, N, {width}) or (1, N, {width}).")
