@@ -39,7 +39,7 @@ REPORT = {
         "time", "root_force_N", "root_moment_Nm", "com_m", "com_reference_m", "deviation_rms_deg", "contacts",
     },
 }  # fmt: skip
-EVENT = {"start", "joint_peak_deg", "root_peak_deg", "com_excursion_max_m", "com_back_s", "recovery_s"}
+EVENT = {"start", "duration", "joint_peak_deg", "root_peak_deg", "com_excursion_max_m", "com_back_s", "recovery_s"}
 
 
 @pytest.fixture(scope="module")

@@ -74,6 +74,8 @@ def test_a_run_is_recorded_as_a_page(walk: Path, tmp_path: Path) -> None:
     # the moved clip with its report: the same plots again
     both = tmp_path / "both.html"
     assert run(["view", str(out), str(report), "--record", str(both)]) == 0
+    (pushes,) = (r for r in read_recording(both).header["timeline"] if r["name"] == "pushes")
+    assert pushes["spans"][0][:2] == pytest.approx([0.5, 0.7])
     names = [[p["name"] for p in read_recording(f).header["plots"]] for f in (page, both)]
     assert names[0] == names[1]
 

@@ -165,12 +165,16 @@ def _with_report(scene: Scene, path: Path) -> Scene:
         data: dict[str, Any] = json.loads(read_text(path))
         fields = data["per_frame"]
         times = np.asarray(fields["time"], dtype=np.float64)
-        rows = [(float(e["start"]), f"push of {e['body']}") for e in data["events"]]
+        last = float(scene.times[-1])
+        starts = [(e, float(e["start"])) for e in data["events"]]
+        spans = [
+            (s, min(s + float(e.get("duration", 0.0)), last), f"push of {e['body']}") for e, s in starts if s < last
+        ]
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
             raise ValueError
         plots = fields_plots(fields, times, scene.times)
     except (KeyError, TypeError, ValueError) as error:
         cure = "Give a report that `poise simulate --report` wrote for this clip."
         raise FileFormatError("This is not a report of poise simulate.", path=path, cure=cure) from error
-    row = (Row("pushes", ARROW_COLOR, (), tuple(rows)),) if rows else ()
+    row = (Row("pushes", ARROW_COLOR, tuple(spans)),) if spans else ()
     return replace(scene, plots=(*plots, *scene.plots), timeline=(*row, *scene.timeline))

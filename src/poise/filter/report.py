@@ -253,7 +253,8 @@ class Recorder:
         """What one push did in the first n frames, against the reference."""
         angles, moved = angles[:n], moved[:n]
         dt = self._figure.dt
-        end = push.start + min(push.duration, self._times[n - 1])
+        duration = float(min(push.duration, self._times[n - 1]))
+        end = push.start + duration
         first, after = int(np.ceil(push.start / dt - 1e-9)), min(int(np.ceil(end / dt - 1e-9)), n - 1)
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
         near = NEAR * self._figure.scale
@@ -263,6 +264,7 @@ class Recorder:
             "body": push.body,
             "kind": push.kind,
             "start": push.start,
+            "duration": duration,
             "is_felt": is_felt,
             "outcome": "fallen" if self._falls[first:n].any() else "stepped" if self._steps[first:n].any() else "held",
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
