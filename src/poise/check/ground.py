@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from poise.analysis.analyze import Analysis
-from poise.body.character import Character
+from poise.body.character import Character, Limb
 from poise.check import thresholds as at
 from poise.check.finding import (
     Cure,
@@ -66,11 +66,14 @@ def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) 
 
 def has_knees(character: Character) -> bool:
     """True if a leg has a joint between hip and foot, so that `poise edit ground` can move its foot."""
-    feet = {p.body for p in character.contact_points if p.part == "foot"}
-    return any(
-        limb.kind == "leg" and next((k for k, b in enumerate(limb.bodies) if b in feet), len(limb.bodies) - 1) >= 2
-        for limb in character.limbs
-    )
+    return any(limb.kind == "leg" and end_index(character, limb) >= 2 for limb in character.limbs)
+
+
+def end_index(character: Character, limb: Limb) -> int:
+    """Which body of a leg is the first with contact points of a foot, of an arm with those of a hand; else the last."""
+    part = "hand" if limb.kind == "arm" else "foot"
+    touching = {p.body for p in character.contact_points if p.part == part}
+    return next((k for k, b in enumerate(limb.bodies) if b in touching), len(limb.bodies) - 1)
 
 
 def stances(clip: Analysis) -> tuple[Stance, ...]:

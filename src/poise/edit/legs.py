@@ -15,6 +15,7 @@ import numpy as np
 
 from poise.analysis.momentum import cross
 from poise.body.character import Character
+from poise.check.ground import end_index
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
@@ -64,9 +65,7 @@ def find_legs(character: Character, motion: Motion, *, arms: bool = False) -> tu
     for limb in character.limbs:
         if limb.kind != "leg" and not (arms and limb.kind == "arm"):
             continue
-        part = "foot" if limb.kind == "leg" else "hand"
-        touching = {p.body for p in character.contact_points if p.part == part}
-        at = next((k for k, b in enumerate(limb.bodies) if b in touching), len(limb.bodies) - 1)
+        at = end_index(character, limb)
         if at < 2:
             continue
         chain = limb.bodies[: at + 1]
