@@ -24,6 +24,7 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion, Source
 from poise.edit import Budget, FlightChange, Scope, ballistic, load_touches, mend, repair
+from poise.edit.direct import flight_notes
 from poise.edit.mend import Cures
 from poise.edit.repair import NEAR_ENDS
 from poise.edit.report import Changes, report_of
@@ -618,6 +619,15 @@ def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
     # the clip hangs in the air: its feet cannot give all that the new take-off asks for
     assert edited.report["after"]["force_rms"] < 0.5
     assert edited.report["after"]["joint_change_max_deg"] <= 6.0 + 1e-6
+
+
+def test_a_flight_that_does_not_come_near_what_was_asked_is_said_so() -> None:
+    flight = {"start_s": 0.4, "length_before_m": 0.1, "length_m": 0.1, "length_after_m": 0.1, "gravity_after_m_s2": 9.8}
+    short, near = (
+        flight_notes([flight | {"rise_before_m": 0.3, "rise_m": 0.4, "rise_after_m": r}])[0] for r in (0.29, 0.37)
+    )
+    assert "not the flight that was asked for" in short
+    assert "not the flight" not in near
 
 
 @needs_motions

@@ -166,6 +166,17 @@ def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
     assert driver.failed_count == 0
 
 
+def test_goals_step_on_a_floor_with_the_friction_of_their_world(tmp_path: Path) -> None:
+    """It is less than that of the floor of `poise.synthesize`: a foot planned for that one slips on this."""
+    path = tmp_path / "floor.toml"
+    path.write_text('schema = "poise.scene/1"\n[floor]\nfriction = 0.8\n', encoding="utf-8")
+    world = World(path, figures={"eve": Goals("step")})
+    world.push("eve", poise.Push("chest", (250.0, 0.0, 0.0), 0.2, 0.12))
+    for _ in range(130):
+        world.step()
+    assert world.figure("eve").poses[-1][2] > 0.75
+
+
 @pytest.mark.long
 def test_a_walker_that_falls_is_driven_by_goals_and_by_its_clip_again(person: poise.Character, walk: Motion) -> None:
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})

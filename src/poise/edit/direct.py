@@ -24,6 +24,8 @@ from poise.edit.ballistic import PathTarget, ballistic
 from poise.edit.flight import Figure, find_flights
 
 PART = re.compile(r"(height|length)\s*([+-]\s*\d+(?:\.\d+)?)\s*%", re.IGNORECASE)
+NEAR = 0.02
+"""A rise or a way that is so near to what was asked is reached [m]."""
 LEAST, MOST = 0.2, 3.0
 """Shares of the height and the length of a flight that can be asked for [1]."""
 
@@ -145,9 +147,19 @@ def flight_notes(flights: list[dict[str, Any]]) -> list[str]:
         f"Flight at {f['start_s']:.2f} s: rise {100.0 * f['rise_before_m']:.1f} → {100.0 * f['rise_after_m']:.1f} cm "
         f"(asked {100.0 * f['rise_m']:.1f}), way {f['length_before_m']:.2f} → {f['length_after_m']:.2f} m "
         f"(asked {f['length_m']:.2f}); it falls with {f['gravity_after_m_s2']:.2f} m/s²."
+        + (" This is not the flight that was asked for." if _misses(f) else "")
         for f in flights
         if "rise_after_m" in f
     ]
+
+
+def _misses(f: dict[str, Any]) -> bool:
+    """Whether a flight comes less than halfway from what it was to what was asked, in height or length."""
+    for what in ("rise", "length"):
+        before, asked, after = (f[f"{what}_{when}m"] for when in ("before_", "", "after_"))
+        if abs(after - asked) > max(0.5 * abs(asked - before), NEAR):
+            return True
+    return False
 
 
 def _path(start: Array, end: Array, rise: float, change: FlightChange, gravity: float) -> tuple[Array, float, float]:

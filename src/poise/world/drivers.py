@@ -65,11 +65,13 @@ class Driver(abc.ABC):
     Attributes:
         character: The figure; None where another driver is to hand it over.
         q, v: Its pose (nq,) and velocity (nv,).
+        friction: Least friction of what the figure touches; its world says so before it begins.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
     """
 
     meets_ground: ClassVar[bool] = False
+    friction: float = 0.8
     character: Character | None = None
     way: Array | None = None
     q: Array

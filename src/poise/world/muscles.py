@@ -99,8 +99,9 @@ class Ragdoll(Driver):
 class Goals(Driver):
     """A controller of `poise.synthesize` moves it by the torques of its muscles.
 
-    The controller solves its step for the plane of the ground where it begins, and knows nothing of bodies; what
-    touches it only startles it. Where its step has no solution, the muscles let go for that step.
+    The controller solves its step for the plane of the ground where it begins, with the least friction of the world,
+    and knows nothing of bodies; what touches it only startles it. Where its step has no solution, the
+    muscles let go for that step.
 
     Example:
         >>> world = poise.World("rubble:3,1", figures={"eve": poise.world.Goals("balance")})
@@ -152,7 +153,7 @@ class Goals(Driver):
             lowest = points[:, 2] - state.model.point_radii - terrain.heights(points[:, :2])
             q[2] -= float(lowest.min(initial=0.0))
         (x, y, z), (across, along, up) = foot.tolist(), below.normal[0].tolist()
-        ground = Scene((Surface("floor", (x, y, z), (across, along, up)),))
+        ground = Scene((Surface("floor", (x, y, z), (across, along, up), friction=self.friction),))
         settings = replace(self._settings, dt=dt)
         self._world = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
         world.mover = _Elsewhere()

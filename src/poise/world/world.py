@@ -115,14 +115,14 @@ class World:
         for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
+            driver.friction = self.friction
             driver.begin(driver.character, self.dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
         self._masses = np.array([figure.character.mass for figure in figures])
         self.mass = float(self._masses.mean()) if figures else BODY
-        if way is None:
-            way = next((d.way for d in self._drivers.values() if d.way is not None), None)
+        way = next((d.way for d in self._drivers.values() if d.way is not None), None) if way is None else way
         around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain)
         places = [np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)]
         ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
@@ -196,7 +196,7 @@ class World:
         figure = self.figure(name)
         if figure.driver is None:
             raise InvalidValue(f"{name!r} is driven by the run that it belongs to; only other figures can change.")
-        character = figure.character
+        driver.friction, character = self.friction, figure.character
         if driver.character is not None and driver.character.skeleton.names != character.skeleton.names:
             raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
         driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
