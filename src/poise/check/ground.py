@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -52,21 +52,22 @@ class Stance:
 def ground_findings(clip: Analysis, profile: Profile, *, is_timed: bool = True) -> Iterator[Finding]:
     """Rise, skate, penetration and float; without a right frame rate, only what no speed or force says."""
     standing = stances(clip)
-    can_ground = has_knees(clip.character)
-    for found in chain(
-        _rise(clip, profile),
-        _skate(clip, standing, profile),
-        _nothing_stands(clip, profile) if is_timed else (),
-        _penetration(clip, profile),
-        _float(clip, standing, profile),
-    ):
-        by_hand = tuple(replace(c, text=c.text.replace(" (poise edit ground)", "")) for c in found.cures)
-        yield found if can_ground else replace(found, cures=by_hand)
+    yield from _rise(clip, profile)
+    yield from _skate(clip, standing, profile)
+    if is_timed:
+        yield from _nothing_stands(clip, profile)
+    yield from _penetration(clip, profile)
+    yield from _float(clip, standing, profile)
 
 
 def has_knees(character: Character) -> bool:
     """True if a leg has a joint between hip and foot, so that `poise edit ground` can move its foot."""
     return any(limb.kind == "leg" and end_index(character, limb) >= 2 for limb in character.limbs)
+
+
+def _grounding(clip: Analysis, text: str, cost: float) -> Cure:
+    """A cure that `poise edit ground` does where the figure has knees; without, it is to be done by hand."""
+    return Cure(f"{text} (poise edit ground)" if has_knees(clip.character) else text, cost)
 
 
 def end_index(character: Character, limb: Limb) -> int:
@@ -204,9 +205,8 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         "rise", far, limit.most, ((first, last),),
         f"The body goes {word} through the air: feet that stand go {word} at {pace:.2g} m/s, "
         f"{length_words(far)} in frames {first}–{last}",
-        (Cure(f"move the hips {back} at {pace:.2g} m/s over frames {first}–{last}, so that standing feet rest "
-              "(poise edit ground)",
-              far / clip.character.leg_length),),
+        (_grounding(clip, f"move the hips {back} at {pace:.2g} m/s over frames {first}–{last}, so that standing feet "
+                    "rest", far / clip.character.leg_length),),
         "feet", limit.fails and rise.steps >= at.LEAST_STEPS,
     )  # fmt: skip
 
@@ -255,8 +255,8 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
             "skate", far, limit.most, tuple((s.first, s.last) for s in sliding),
             f"The {name} slides {length_words(far)} {way} while it stands, frames {worst.first}–{worst.last}{more}",
             ranked([
-                Cure(f"pin the {name} from frame {worst.first} to {worst.last}{others}: it moves "
-                     f"{length_words(far)} at most (poise edit ground)", far / leg),
+                _grounding(clip, f"pin the {name} from frame {worst.first} to {worst.last}{others}: it moves "
+                           f"{length_words(far)} at most", far / leg),
                 Cure(f"move the hips {length_words(far)} {opposite(way)} over frames {worst.first}–{worst.last}, so "
                      "that the body goes with the foot", far / leg + 1e-6),
             ]),
@@ -332,8 +332,8 @@ def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         name = foot_word(support) if part == "foot" else f"{support.replace('_', ' ')} ({part})"
         around = next((a, b) for a, b in bad if a <= frame <= b)
         cures = [
-            Cure(f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
-                 f"{max(0, around[0] - 1)} and {around[1] + 1} (poise edit ground)", deep / leg),
+            _grounding(clip, f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
+                       f"{max(0, around[0] - 1)} and {around[1] + 1}", deep / leg),
         ]  # fmt: skip
         sunk = deepest[touch.flags[:, columns].any(axis=1)]
         if len(sunk) and float(np.median(sunk)) > most:
@@ -361,8 +361,8 @@ def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
         yield Finding(
             "float", worst.gap, limit.most, tuple((s.first, s.last) for s in high),
             f"The {name} stands {length_words(worst.gap)} above the floor, frames {worst.first}–{worst.last}{more}",
-            (Cure(f"lower the {name} {length_words(worst.gap)} in frames {worst.first}–{worst.last} "
-                  "(poise edit ground)", worst.gap / leg),),
+            (_grounding(clip, f"lower the {name} {length_words(worst.gap)} in frames {worst.first}–{worst.last}",
+                        worst.gap / leg),),
             foot, limit.fails,
         )  # fmt: skip
     yield from _hovering(clip, profile)
@@ -389,6 +389,6 @@ def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
             "float", gap, limit.most, tuple((a, b) for _, a, b in found),
             f"Nothing touches the floor in frames {first}–{last}, and yet the body does not fall: it hovers "
             f"{length_words(gap)} above it",
-            (Cure(f"lower the body {length_words(gap)} in frames {first}–{last} (poise edit ground)", gap / leg),),
+            (_grounding(clip, f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
             "body", limit.fails and lands,
         )  # fmt: skip
