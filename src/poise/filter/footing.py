@@ -16,11 +16,11 @@ one small step. Nothing steps unless something pushed.
 Protective steps: a figure that is pushed farther than its ankles and hips can carry steps, and past that it falls. A
 push leaves the center of mass displaced by x at a speed ẋ. As an inverted pendulum of frequency ω it comes to rest over
 the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
-back. Farther off the goal comes to rest by what ξ is beyond that, and the feet step as far: steps grow from nothing. A
-walk deviates as a pendulum over the foot that stands (`goal.Support`), and its next foot lands as far out as ξ says.
-When a figure has stood there for a while, each foot takes a step home, the nearer one first, and the goal goes along;
-from far off it takes two. With ξ farther from its feet than two steps it falls. Source: Hof,
-Vermerris and Gjaltema 2010 for the place of the foot.
+back. Farther off, the goal's resting place moves by what ξ exceeds that distance, and the feet step as far: a stronger
+push makes a longer step, beginning with none. A walk deviates as a pendulum over the foot that stands (`goal.Support`),
+and its next foot lands as far out as ξ says. When a figure has stood there for a while, each foot takes a step home,
+the nearer one first, and the goal goes along; from far off it takes two. With ξ farther from its feet than two steps it
+falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
 """
 
 from __future__ import annotations

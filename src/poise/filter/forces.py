@@ -153,7 +153,7 @@ class Pull(_Planned):
 
 
 def felt(state: State, character: Character, forces: Iterable[Force], time: float, also: Array | None) -> Array | None:
-    """Generalized force of those that act now, and of what acts besides, shape (nv,); None where nothing does.
+    """Generalized force of the pushes that act now plus `also`, shape (nv,); None if nothing acts.
 
     Args:
         state: Of the character.

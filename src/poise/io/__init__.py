@@ -126,7 +126,8 @@ def load_skeleton(
 def _reading(path: Path) -> Iterator[None]:
     """Whatever goes wrong while a file is read is an error that names the file.
 
-    Readers check what they use and say what is wrong with a file. What none foresaw is a bug, and is told as one.
+    Readers check what they use and say what is wrong with a file. Any other error is a bug of Poise, and
+    its message says so.
     """
     try:
         yield

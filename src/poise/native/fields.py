@@ -436,7 +436,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         velocity, acceleration: real[2]  [m/s], [m/s²]
         ground: real[2]  where the ground has carried the reference's place [m]
         ground_velocity: real[2]  [m/s]
-        rest: real[2]  where it comes to rest, against where it would rest else [m]
+        rest: real[2]  where it comes to rest after a push, against its place without one [m]
         stance, start, end: real[2]  the same of feet that step, and of the start and end of a stride home [m]
         landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]
         support: real[2]  place of the foot that stands while the other is about to land, against the reference [m]
