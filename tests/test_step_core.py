@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.native import Block
-from poise.step import AtLeast, Contacts, Equal, Objective, RelativeWeight, Step, Within, solve_step
+from poise.step import AtLeast, Contacts, Equal, Objective, Quantity, RelativeWeight, Rows, Step, Within, solve_step
 from poise.step.active_set import least_nonnegative, nonnegative
 from poise.step.contacts import Columns, tangents
 from poise.step.quantities import (
@@ -31,6 +31,23 @@ from poise.step.writers import write
 from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state
 
 Lists = tuple[list[Objective], list[Equal | AtLeast | Within]]
+
+
+class Mirrored(Quantity):
+    """The accelerations of two dofs against each other: a quantity that the core does not know.
+
+    Attributes:
+        wide: Columns of its rows; those of the step by default.
+    """
+
+    def __init__(self, wide: int | None = None) -> None:
+        self.wide = wide
+
+    def rows(self, step: Step) -> Rows:
+        on_a = np.zeros((2, step.nv if self.wide is None else self.wide))
+        on_a[0, [7, 10]] = 1.0, -1.0
+        on_a[1, [8, 11]] = 1.0, 1.0
+        return Rows(on_a, np.array([0.5, -2.0]))
 
 
 def _list(step: Step) -> tuple[list[Objective], list[Equal | AtLeast]]:
@@ -169,6 +186,9 @@ def _lists(step: Step, kind: str) -> Lists:
         lists[0].append(Objective(AngularMomentumRate(), np.array([1.0, 2.0, -1.0]), 0.1))
     elif kind == "single coefficients":
         lists[0].append(Objective(ContactForce(np.array([0, 1])), 5.0, 1e-3))
+    elif kind == "own quantity":
+        lists[0].insert(2, Objective(Mirrored(), np.array([3.0, 1.0]), np.array([40.0, 7.0])))
+        lists[0].append(Objective(ComAcceleration("yz"), np.array([0.3, 0.1]), 70.0))
     elif kind == "two targets of one torque":
         lists[0].append(Objective(JointTorque((6, 20)), 3.0, 0.5))
         lists[0].append(Objective(JointTorque((6, None), damping=np.full(nv - 6, 2.0)), 1.0, 0.1))
@@ -177,7 +197,7 @@ def _lists(step: Step, kind: str) -> Lists:
 
 KINDS = (
     "plain", "relative weight", "bounds", "coupled bounds", "hard bounds", "strict root", "single coefficients",
-    "two targets of one torque", "damped torques", "whole figure",
+    "two targets of one torque", "damped torques", "whole figure", "own quantity",
 )  # fmt: skip
 
 
@@ -358,6 +378,9 @@ def test_numbers_of_the_wrong_shape_are_refused_by_name() -> None:
     for wrong in (Objective(JointTorque(), np.zeros(3)), Objective(points, np.ones(2))):
         with pytest.raises(InvalidValue, match=type(wrong.quantity).__name__):
             solve_step(step, [wrong])
+    for wide in (step.nv - 1, step.nv + 1):
+        with pytest.raises(InvalidValue, match=rf"Mirrored: rows on accelerations have shape \(2, {wide}\)"):
+            solve_step(step, [Objective(Mirrored(wide), 0.0)])
 
 
 def test_points_that_are_not_there_are_refused_by_name() -> None:

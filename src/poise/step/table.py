@@ -1,7 +1,7 @@
-"""The table of a list: one row for each term, from which the core writes the usual kinds of quantities.
+"""The table of a list: one row for each term, from which the core writes it.
 
-A row says what kind a term is, and where its numbers are. Every other quantity is written by its own rows, see
-`writers`, so a new one needs `rows` and nothing else.
+A row says what kind a term is, and where its numbers are. An objective of any other quantity gives the rows of that
+quantity, so a new one needs `rows` and nothing else; see `writers` for what does not fit into the table.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Index
 from poise.native import Block, compiled
 from poise.native.function import address_of
@@ -45,9 +46,9 @@ from poise.step.quantities import (
 )
 from poise.step.step import Step
 
-TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT = range(
-    14
-)
+(
+    TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT, OWN
+) = range(15)  # fmt: skip
 """How a term of a list is written."""
 
 
@@ -81,8 +82,8 @@ def write_terms(s):
         axes, points, wide = np.zeros((count, 3)), np.zeros(count, dtype=np.int64), 3
         if kind in (POINT, POINT_BOUND):
             points = numbers_at(points_at, count // first, kind=ctypes.c_int64).repeat(first)
-        if kind in (POINT, PLACE, AXIS, POINT_BOUND, ROW_BOUND):
-            wide = s.pose.nv if kind == ROW_BOUND else 3
+        if kind in (POINT, PLACE, AXIS, POINT_BOUND, ROW_BOUND, OWN):
+            wide = s.pose.nv if kind in (ROW_BOUND, OWN) else 3
             axes = numbers_at(rows_at, count, wide)
         if kind in (TORQUE, TORQUE_BOUND) and rows_at:
             s.damping[own] = s.dt * numbers_at(rows_at, count)
@@ -127,6 +128,8 @@ def write_terms(s):
             arm, axis = p.xpos[first] - p.subtree_com[first], p.xmat[first].reshape(3, 3)
             across = np.concatenate([np.cross(np.eye(3), arm), axis], axis=1)
             _append_rows(s, across @ p.M[root], across @ p.bias[root], weight, target)
+        elif kind == OWN:
+            _append_rows(s, axes, numbers_at(points_at, count), weight, target)
         elif kind == HELD:
             s.held_count, s.held_first = count, first
             s.g[s.k : s.k + count] = target
@@ -273,7 +276,7 @@ class Table:
                 continue
             count += 1
             directed += row.size if kind in (POINT, PLACE, AXIS) else 0
-            dense += row.size if kind in (MEAN, SPIN) else 0
+            dense += row.size if kind in (MEAN, SPIN, OWN) else 0
             equal += row.size if kind in (COM, HELD) else 0
         for name, needed in (("terms", count), ("directed", directed), ("rows", dense), ("k", equal)):
             if needed > s.most[name]:
@@ -301,10 +304,10 @@ def _is_alike(known: Objective | Constraint, row: Row | None, term: Objective | 
 def _row(step: Step, term: Objective | Constraint) -> Row | None:
     quantity = term.quantity
     if isinstance(term, Objective):
-        make = ROWS.get(type(quantity))
-        if make is None or isinstance(term.weight, RelativeWeight) != (type(quantity) is ContactCoefficients):
+        if isinstance(term.weight, RelativeWeight) != (type(quantity) is ContactCoefficients):
             return None
-        return make(step, term, quantity)
+        make = ROWS.get(type(quantity))
+        return _own(step, term, quantity) if make is None else make(step, term, quantity)
     if isinstance(term, Equal):
         torque = quantity.torque(step) if isinstance(quantity, RootWrench) else quantity
         if type(torque) is JointTorque and torque.damping is None:
@@ -439,6 +442,25 @@ def _spin(step: Step, objective: Objective, quantity: AngularMomentumRate) -> Ro
     model = step.state.model
     root = model.tree(quantity.of)
     return None if model.dof_count[root] != 6 else _made(objective, SPIN, root, 3, objective.target, objective.weight)
+
+
+def _own(step: Step, objective: Objective, quantity: Quantity) -> Row | None:
+    """A row that holds for this step alone, of any quantity on accelerations."""
+    if quantity.is_on_coefficients:
+        return None
+    on_a, c, on_lambda = quantity.rows(step)
+    if on_lambda is not None or not len(c):
+        return None
+    if np.shape(on_a) != (len(c), step.nv):
+        raise InvalidValue(
+            f"{objective.name}: rows on accelerations have shape {np.shape(on_a)}; {(len(c), step.nv)} is needed for "
+            f"{len(c)} constants."
+        )
+    targets, target_at, _ = _numbers(objective.target, len(c), objective)
+    weights, weight_at, _ = _numbers(objective.weight, len(c), objective)
+    on_a, c = np.ascontiguousarray(on_a, dtype=np.float64), np.ascontiguousarray(c, dtype=np.float64)
+    kept = targets, weights, c, on_a
+    return Row(OWN, 0, len(c), target_at, weight_at, address_of(c), address_of(on_a), kept, is_fixed=False)
 
 
 def _contact_acceleration(step: Step, objective: Objective, quantity: ContactAcceleration) -> Row | None:

@@ -179,7 +179,7 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     }
 }
 
-enum { TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT };
+enum { TORQUE, TURN, DOF, POINT, PLACE, AXIS, MEAN, SPIN, COM, HELD, POINT_BOUND, ROW_BOUND, TORQUE_BOUND, COEFFICIENT, OWN };
 
 /* What an objective on rows weighs, and its target less their constant part, behind the rows that are there already. */
 static void append_rows(System *s, word count, const real *weight, const real *target, const real *constant) {
@@ -276,6 +276,9 @@ API word write_terms(System *s) {
                 constant[e] = dot(across + 6 * e, p->bias + root, 6);
             }
             append_rows(s, count, weight, target, constant);
+        } else if (kind == OWN) {
+            memcpy(s->row_a + s->rows * nv, rows, (size_t)nv * size);
+            append_rows(s, count, weight, target, (const real *)points);
         } else if (kind == HELD) {
             s->held_count = count, s->held_first = first;
             memcpy(s->g + s->k, target, size);
