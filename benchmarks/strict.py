@@ -3,7 +3,7 @@
 Undisturbed walks on flat ground with `--physicality strict`, where no force holds the root. A walk is complete when the
 root never turns by more than 40° from the clip's own and never sinks by more than 0.3 legs below it.
 Where feet land and how far the center of mass leans was chosen on the walks of `TUNED`; nothing was chosen on those of
-`OTHERS`, two-legged figures of which most walk in place, where no foot stands still. Last, pushes of 0.2 s at the
+`OTHERS`, two-legged figures of which most walk in place, on a floor that moves. Last, pushes of 0.2 s at the
 chest from four sides on the bundled walk; nothing was chosen on pushes.
 """
 

@@ -95,11 +95,12 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
             evidence["left_out"] = Evidence(names, 1.0, " ".join(beside.sentences) + " They come back unchanged.")
         if not beside.is_figure:
             warnings.append(beside.sentences[0])
-    found |= {"in_place": phases.is_in_place(motion), "glitches": _glitches(motion)}
+    floor = phases.in_place_velocity(motion)
+    found |= {"in_place": bool(floor.any()), "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
     if found["in_place"]:
         warnings.append(
-            "The clip walks on the spot: its feet slide backwards under a body that stays. Put it on terrain only "
-            "after its travel was put back in the tool it came from."
+            f"The clip walks on the spot, as if the floor moved by {float(np.linalg.norm(floor)):.2f} m/s; so it is "
+            "simulated. Put it on terrain only after its travel was put back in the tool it came from."
         )
     return found | {"evidence": evidence, "warnings": list(dict.fromkeys(warnings))}
 
@@ -125,6 +126,7 @@ def _empty(path: Path) -> dict[str, Any]:
         "dof": None,
         "clips": [],
         "in_place": None,
+        "floor_velocity_m_s": None,
         "glitches": [],
         "evidence": {},
         "warnings": [],

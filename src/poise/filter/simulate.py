@@ -28,6 +28,7 @@ from poise.filter.report import Recorder, SimulationResult
 from poise.filter.sensing import Given
 from poise.filter.setup import Options
 from poise.filter.stream import require_stable
+from poise.filter.treadmill import Treadmill
 from poise.phases.floor import carrying, laid_under
 from poise.phases.glitches import glitch_frames
 from poise.physics.state import velocities
@@ -170,7 +171,8 @@ def _run(
     deviate.
     """
     ground = laid_under(terrain, motion, floor)
-    playback = Playback(motion, character, ground, preset, options, rate, floor, get_up)
+    belt = Treadmill.under(motion) if ground.is_flat and world is None else Treadmill()
+    playback = Playback(motion, character, ground, preset, options, rate, floor, get_up, belt)
     figure, q, times, frames = playback.figure, playback.q, playback.times, playback.frame_count
     playback.start()
     simulated = np.empty_like(q)
@@ -185,7 +187,7 @@ def _run(
     try:
         for k in range(frames - 1):
             started = clock.perf_counter()
-            active = [p for p in felt if p.is_on(figure.time)]
+            active = [belt.force(p) for p in felt if p.is_on(figure.time)]
             simulated[k + 1] = figure.advance(playback.at(k, active))
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2
@@ -199,9 +201,12 @@ def _run(
     if amount < 1.0 or len(loose) < len(character.bodies):
         simulated = _blend(character, q, simulated, amount, loose)
     result = carrying(_on_source(character, kept, times, q, simulated), ground)
+    if belt.moves:
+        result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
     report = recorder.report(
         motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
+    belt.tell(report.data)
     if world is not None:
         report.data["scene"] = world.report()
     return SimulationResult(
@@ -210,11 +215,11 @@ def _run(
         character,
         ground,
         times,
-        simulated,
-        q,
+        belt.on_spot(simulated, q, playback.own[:done]),
+        playback.own[:done],
         tuple(felt),
         report,
-        figure.goal_points,
+        playback.goal_points,
         is_complete=done == frames,
         things=() if world is None else world.things(),
         companions=() if world is None else world.companions(),
@@ -229,18 +234,25 @@ class Playback:
         q, v: Poses (F, nq) and velocities (F, nv) of the clip.
         times, dt: Of the frames, and between them [s].
         glitches: Frames of the clip that cannot be trusted, shape (F,).
+        own: The poses in the frame of the clip, where a walk on the spot stays, shape (F, nq).
+        goal_points: Places on bodies that have targets of their own, in the frame of the clip.
     """
 
     def __init__(
         self, motion: Motion, character: Character, ground: Terrain, preset: Preset, options: Options, rate: float,
-        floor: float, get_up: Motion | None = None,
+        floor: float, get_up: Motion | None = None, belt: Treadmill | None = None,
     ) -> None:  # fmt: skip
-        """Prepare a clip at a rate [1/s], on a ground that is placed; `floor` is the height of its own [m]."""
+        """Prepare a clip at a rate [1/s], on a ground that is placed; `floor` is the height of its own [m].
+
+        All is in the frame of the floor, `belt`, which rests if it is not given.
+        """
+        belt = belt or Treadmill()
         self.dt = dt = 1.0 / rate
         require_stable(preset, dt)
         self.times = dt * np.arange(max(2, math.floor(motion.duration * rate + 1e-6) + 1), dtype=np.float64)
         self.glitches = _glitches(motion, self.times)
-        self.q = motion_to_q(character, motion.resampled(self.times))
+        self.own = motion_to_q(character, motion.resampled(self.times))
+        self.q = belt.on_floor(self.own, self.times)
         self.figure = figure = SimulatedCharacter(character, preset, ground, options, dt=dt, floor=floor)
         if get_up is not None:
             if get_up.skeleton.names != motion.skeleton.names:
@@ -248,7 +260,8 @@ class Playback:
                     f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
                 )
             figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
-        figure.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
+        self.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
+        figure.goal_points = tuple(belt.goal(g) for g in self.goal_points)
         self._builder = builder = ReferenceBuilder(
             figure.model, dt=dt, friction=options.friction, without=figure.goal_without, scale=figure.scale
         )

@@ -1,0 +1,82 @@
+"""Clips that walk on the spot: simulated as what they are, a walk seen by somebody who goes beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import poise
+from poise.body import fit
+from poise.body.posing import joint_deviations
+from poise.core.motion import Motion
+from poise.filter.forces import Force
+from poise.filter.treadmill import Treadmill
+
+VELOCITY = {"walk": np.array([0.0, -1.07, 0.0]), "quadruped": np.array([0.0, -1.45, 0.0])}
+"""Of the samples, from their first to their last frame [m/s]."""
+
+
+def sample(name: str) -> Motion:
+    return replace(poise.load(poise.sample_path(name)), source=None).cut(0.0, 3.0)
+
+
+def on_the_spot(name: str) -> Motion:
+    motion = sample(name)
+    moved = motion.translations.copy()
+    moved[:, 0] -= motion.times[:, None] * VELOCITY[name]
+    return replace(motion, translations=moved)
+
+
+def run(motion: Motion, *forces: Force) -> poise.SimulationResult:
+    return poise.simulate(motion, pushes=forces)
+
+
+def reaction(result: poise.SimulationResult) -> tuple[np.ndarray, np.ndarray]:
+    """Turns of joints [deg] and way of the root [m] away from the clip."""
+    turned = joint_deviations(result.character, result.reference_q, result.q)
+    return turned, result.q[:, :3] - result.reference_q[:, :3]
+
+
+@pytest.mark.parametrize("name", ["walk", "quadruped"])
+def test_a_walk_without_its_travel_has_the_same_contacts_and_reacts_as_with_it(name: str) -> None:
+    assert Treadmill.under(on_the_spot(name)).velocity == pytest.approx(-VELOCITY[name], abs=1e-3)
+    assert not Treadmill.under(sample(name)).moves
+    push = poise.Push("chest", (200.0, 100.0, 0.0), start=0.5)
+    there, here = run(sample(name), push), run(on_the_spot(name), push)
+    assert here.report["per_frame"]["contacts"] == there.report["per_frame"]["contacts"]
+    for own, other in zip(reaction(here), reaction(there)):
+        # the speed is that of its feet, to 1e-6; degrees and meters
+        assert own == pytest.approx(other, abs=1e-3)
+    assert np.abs(reaction(here)[1]).max() > 0.01
+    assert here.report["root_residual"]["force_max_N"] == pytest.approx(
+        there.report["root_residual"]["force_max_N"], rel=1e-3
+    )
+    assert here.report["floor_velocity_m_s"] == pytest.approx((-VELOCITY[name]).tolist(), abs=1e-3)
+    assert there.report["floor_velocity_m_s"] == [0.0, 0.0, 0.0]
+
+
+def test_what_comes_back_stays_on_the_spot() -> None:
+    motion = on_the_spot("walk")
+    result = run(motion)
+    assert np.abs(result.motion.translations - motion.translations).max() < 1e-9
+    assert np.abs(result.q - result.reference_q).max() < 1e-9
+    places = np.array(result.report["per_frame"]["com_m"])
+    assert np.abs(places[:, :2] - result.q[: len(places), :2]).max() < 0.3
+
+
+def test_ropes_and_goals_are_tied_to_places_beside_the_treadmill() -> None:
+    motion = on_the_spot("walk")
+    character = fit(motion)
+    joint = character.bodies[character.body_index("right_hand")].joint
+    place = motion.world[0][0, joint] + np.array([0.0, 0.1, 0.1])
+    goal = poise.PointGoal("right_hand", (float(place[0]), float(place[1]), float(place[2])), start=0.3)
+    held = poise.simulate(motion, options=poise.Options(goal_points=(goal,)))
+    assert np.linalg.norm(held.motion.world[0][-1, joint] - place) < 0.02
+    rope = poise.Pull("hips", (0.3, 0.0, 1.0), stiffness=500.0, start=0.3)
+    pulled = run(motion, rope)
+    moved = pulled.q[:, :2] - pulled.reference_q[:, :2]
+    # toward the rope's end, and not after a place that is left behind by a meter a second
+    assert moved[-1, 0] > 0.02
+    assert np.abs(moved[:, 1]).max() < 0.1
