@@ -490,7 +490,7 @@ def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp
         np.testing.assert_allclose(ours[: short.frame_count], its, atol=tolerance)
 
 
-def test_many_leaves_take_little_more_than_ten_times_the_file(tmp_path: Path) -> None:
+def test_many_leaves_take_less_than_ten_times_the_file(tmp_path: Path) -> None:
     """Each End Site is a point like a joint, without numbers of its own in the file."""
     leaf = (
         "JOINT j{0}\n{{\nOFFSET {0} 1 0\nCHANNELS 3 Zrotation Xrotation Yrotation\nEnd Site\n{{\nOFFSET 0 1 0\n}}\n}}\n"
@@ -505,6 +505,6 @@ def test_many_leaves_take_little_more_than_ten_times_the_file(tmp_path: Path) ->
     tracemalloc.start()
     try:
         poise.load(path)
-        assert tracemalloc.get_traced_memory()[1] < 11.0 * path.stat().st_size
+        assert tracemalloc.get_traced_memory()[1] < 9.0 * path.stat().st_size
     finally:
         tracemalloc.stop()

@@ -8,18 +8,20 @@ Steps, falls and noise of the motion are measured in leg lengths and frames. The
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
+from poise.core import rotations
 from poise.core.motion import Motion
+from poise.core.skeleton import world_pose
 from poise.core.typing import Array
 from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import bone_weights, place_body_points, runs, velocities
+from poise.phases.points import body_parts, bone_weights, runs, velocities
 
 AXES = ("x", "y", "z", "-x", "-y", "-z")
 """Every way up could be."""
@@ -38,9 +40,11 @@ MOSTLY_GLITCHES = 0.25
 STRAY = 0.12
 """A flight's path stays this close to a parabola, as a share of how far gravity bends it [1]."""
 
-
-BLOCK = 32
-"""Points whose velocities are taken at once: what lies in between takes several times their own memory."""
+Reals = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+"""Numbers of single or double precision."""
+BLOCK, BLOCK_VALUES = 32, 20_000
+"""Points whose velocities, and points times frames whose places, are taken at once: what lies in between takes several
+times their own memory."""
 
 
 @dataclass(frozen=True)
@@ -83,33 +87,51 @@ class Figure:
         return self.anatomy.leg_length
 
     @cached_property
-    def _looked_at(self) -> Motion:
-        """The frames that are looked at: of a long clip, a part takes a part of the memory."""
-        if self.step == 1:
-            return self.motion
-        return replace(self.motion, source=None).frames(np.arange(0, self.motion.frame_count, self.step))
+    def _points(self) -> tuple[Reals, Array, Reals, npt.NDArray[np.int64]]:
+        """Places of the body's joints and tips, center of mass, places of the other joints, too, and which is whose.
 
-    @cached_property
-    def _points(self) -> tuple[Array, Array]:
-        positions, joints = place_body_points(self._looked_at)
-        positions /= self.leg
-        return positions, bone_weights(self._looked_at, joints)
+        A part of the frames at a time, in single precision around where the body begins: a file with many joints has
+        few numbers for each of them.
+        """
+        motion, skeleton = self.motion, self.motion.skeleton
+        joints, sites = body_parts(skeleton)
+        others = sorted({*range(skeleton.joint_count)} - {*joints})
+        weights = bone_weights(skeleton, np.array(joints + [site.joint for site in sites], dtype=np.int64))
+        tips = np.array([site.joint for site in sites], dtype=np.int64)
+        offsets = np.array([site.offset for site in sites]).reshape(-1, 3)
+        frames = np.arange(0, motion.frame_count, self.step)
+        count = len(joints) + len(sites)
+        places = np.empty((len(frames), count + len(others), 3), dtype=np.float32)
+        com, origin = np.empty((len(frames), 3)), np.zeros(3)
+        size = max(1, BLOCK_VALUES // places.shape[1])
+        for first in range(0, len(frames), size):
+            some = slice(first, first + size)
+            at, turned = world_pose(skeleton, motion.translations[frames[some]], motion.rotations[frames[some]])
+            ends = at[:, tips] + rotations.rotate(turned[:, tips], offsets)
+            at = np.concatenate([at[:, joints], ends, at[:, others]], axis=1) / self.leg
+            if first == 0:
+                origin = at[0, 0].copy()
+            at -= origin
+            places[some], com[some] = at, np.einsum("fnk,n->fk", at[:, :count], weights)
+        where = np.empty(skeleton.joint_count, dtype=np.int64)
+        where[joints], where[others] = np.arange(len(joints)), count + np.arange(len(others))
+        return places[:, :count], com, places, where
 
     @property
-    def points(self) -> Array:
-        """Places of joints and tips, shape (F, N, 3) [leg lengths]."""
+    def points(self) -> Reals:
+        """Places of the body's joints and tips from where it begins, shape (F, N, 3) [leg lengths]."""
         return self._points[0]
 
-    @cached_property
+    @property
     def com(self) -> Array:
         """Center of mass, every bone weighing what its length says, shape (F, 3) [leg lengths]."""
-        return np.einsum("fnk,n->fk", *self._points)
+        return self._points[1]
 
     @cached_property
-    def speeds(self) -> Array:
+    def speeds(self) -> Reals:
         """Speed of each point, shape (F, N) [leg lengths / frame looked at]."""
         frames = np.arange(len(self.points), dtype=np.float64)
-        speeds = np.empty(self.points.shape[:2])
+        speeds = np.empty(self.points.shape[:2], dtype=np.float32)
         for some, points in zip(in_blocks(speeds), in_blocks(self.points)):
             some[:] = np.linalg.norm(velocities(points, frames), axis=-1)
         return speeds
@@ -134,14 +156,15 @@ class Figure:
 
     def places(self, joints: tuple[int, ...] | list[int]) -> Array:
         """Mean place of some joints, shape (F, 3) [leg lengths]."""
-        return self._looked_at.world[0][:, list(joints)].mean(axis=1) / self.leg
+        _, _, places, where = self._points
+        return places[:, where[list(joints)]].mean(axis=1, dtype=np.float64)
 
     @cached_property
     def rest(self) -> Array:
         """Places of all joints in the rest pose, shape (J, 3) [leg lengths]."""
         return self.motion.skeleton.rest[0] / self.leg
 
-    def heights(self, up: str) -> Array:
+    def heights(self, up: str) -> Reals:
         """How far up along an axis each point lies, shape (F, N) [leg lengths]."""
         return along(self.points, up)
 
@@ -156,7 +179,7 @@ class Figure:
         return self._stances[up]
 
 
-def along(vectors: Array, up: str) -> Array:
+def along(vectors: Reals, up: str) -> Reals:
     """Part of vectors (..., 3) along an axis named "x" … "-z"."""
     part = vectors[..., "xyz".index(up[-1])]
     return -part if up.startswith("-") else part
@@ -165,7 +188,7 @@ def along(vectors: Array, up: str) -> Array:
 def _stances(figure: Figure, up: str) -> Stances:
     height = figure.heights(up)
     low = height.min(axis=1)
-    still = figure.speeds < STILL * max(figure.usual_speed, 1e-9)
+    still = figure.speeds < np.float32(STILL * max(figure.usual_speed, 1e-9))
     level = float(np.percentile(low, 20.0))
     at_floor = height < level + NEAR
     standing = float((at_floor & still).any(axis=1).mean())
@@ -420,7 +443,7 @@ def fastest_fall(figure: Figure, up: str, window: float) -> float | None:
     return float(np.percentile(fall, 98.0)) / figure.step**2
 
 
-def in_blocks(points: Array) -> list[Array]:
+def in_blocks(points: Reals) -> list[Reals]:
     """Views of some points at a time, of values of all points (F, N, …)."""
     return [points[:, k : k + BLOCK] for k in range(0, max(points.shape[1], 1), BLOCK)]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from poise.intake.figure import AXES, Array, Figure, along
+from poise.intake.figure import AXES, Array, Figure, Reals, along
 from poise.intake.table import Table, Testimony, weigh
 
 UPRIGHT = 0.7
@@ -154,6 +154,6 @@ def _direction(vector: Array) -> Array:
     return vector / length if length > 1e-9 else np.zeros(3)
 
 
-def _steep(cosine: float | Array) -> float:
+def _steep(cosine: float | Reals) -> float:
     """1 along an axis, little beside it."""
     return max(0.0, float(cosine)) ** 6

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
@@ -33,7 +32,7 @@ from poise.io.bvh_document import (
 from poise.io.bvh_table import normalized, read_table
 from poise.io.bvh_write import write, write_as
 from poise.io.files import file_size
-from poise.io.format import ReadOptions, door_turn
+from poise.io.format import ReadOptions
 
 __all__ = ["EXTENSIONS", "NAME", "describe", "matches", "parse", "read", "read_skeleton", "write", "write_as"]
 
@@ -75,7 +74,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     stands = guessed.stands
     translations, turned = through_door(document, stands.translations, stands.rotations)
     fps = options.fps or 1.0 / document.frame_time
-    motion = Motion(
+    return Motion(
         skeleton=skeleton_of(document),
         times=np.arange(document.frame_count) / fps,
         translations=translations,
@@ -94,11 +93,6 @@ def read(path: Path, options: ReadOptions) -> Motion:
             ground=read_ground(document.head),
         ),
     )
-    if "world" not in vars(stands):
-        return motion  # a long clip is looked at in steps
-    turn = door_turn(guessed.up)  # where its joints are was asked before; turned and sized it is where they are now
-    places, axes = stands.world
-    return motion.placed(guessed.unit * rotations.rotate(turn, places), rotations.multiply(turn, axes))
 
 
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:

@@ -80,7 +80,7 @@ def flights(motion: Motion, *, floor: float | None = None) -> tuple[Flight, ...]
     if motion.frame_count < MIN_FRAMES:
         return ()
     positions, joints = body_points(motion)
-    com = np.einsum("fnk,n->fk", positions, bone_weights(motion, joints))
+    com = np.einsum("fnk,n->fk", positions, bone_weights(motion.skeleton, joints))
     found: list[Flight] = []
     for first, last in flight_spans(airborne_frames(motion, floor=floor), motion.times):
         end = last + 1

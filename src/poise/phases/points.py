@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from poise.core import rotations
 from poise.core.motion import Motion
-from poise.core.skeleton import Skeleton, rest_pose
+from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
 
 AT_REST = 1e-3
@@ -41,26 +41,26 @@ def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
         Positions [m], shape (F, N, 3), read-only, and the joint each point hangs on, shape (N,).
     """
     if "body points" not in motion.found:
-        positions, joints = place_body_points(motion)
+        joints, sites = body_parts(motion.skeleton)
+        positions = np.empty((motion.frame_count, len(joints) + len(sites), 3))
+        for k, joint in enumerate(joints):
+            positions[:, k] = motion.world[0][:, joint]
+        for k, site in enumerate(sites, len(joints)):
+            positions[:, k] = motion.end_positions(site)
         positions.flags.writeable = False
-        motion.found["body points"] = positions, joints
+        owners = np.array(joints + [site.joint for site in sites], dtype=np.int64)
+        motion.found["body points"] = positions, owners
     return motion.found["body points"]
 
 
-def place_body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
-    """As `body_points`, in an array of the caller's own: nothing is kept."""
-    skeleton = motion.skeleton
+def body_parts(skeleton: Skeleton) -> tuple[list[int], list[EndSite]]:
+    """Joints and end sites that belong to the body: not what stands above the pelvis, nor controls."""
     first = pelvis(skeleton)
     joints = [j for j in range(skeleton.joint_count) if j == first or first in skeleton.ancestors(j)]
     controls = _controls(skeleton)
     joints = [j for j in joints if j not in controls] or joints
-    sites = [site for site in skeleton.end_sites if site.joint in joints]
-    positions = np.empty((motion.frame_count, len(joints) + len(sites), 3))
-    for k, joint in enumerate(joints):
-        positions[:, k] = motion.world[0][:, joint]
-    for k, site in enumerate(sites, len(joints)):
-        positions[:, k] = motion.end_positions(site)
-    return positions, np.array(joints + [site.joint for site in sites], dtype=np.int64)
+    kept = set(joints)
+    return joints, [site for site in skeleton.end_sites if site.joint in kept]
 
 
 def lowest_at_rest(skeleton: Skeleton, joints: npt.NDArray[np.int64]) -> float:
@@ -144,11 +144,12 @@ def pelvis(skeleton: Skeleton) -> int:
     return skeleton.found["pelvis"]
 
 
-def velocities(positions: Array, times: Array) -> Array:
+def velocities(positions: npt.ArrayLike, times: Array) -> Array:
     """Central differences along axis 0, one-sided at the ends [1/s]; zeros for a single frame."""
+    places = np.asarray(positions, dtype=np.float64)
     if len(times) < 2:
-        return np.zeros_like(positions)
-    return np.gradient(positions, times, axis=0)
+        return np.zeros_like(places)
+    return np.gradient(places, times, axis=0)
 
 
 def leg_length(skeleton: Skeleton) -> float:
@@ -209,12 +210,11 @@ def _two_longest(
     return sum(sorted(bones)[-2:])
 
 
-def bone_weights(motion: Motion, joints: npt.NDArray[np.int64]) -> Array:
+def bone_weights(skeleton: Skeleton, joints: npt.NDArray[np.int64]) -> Array:
     """Share of the body's length that each point of `body_points` stands for, shape (N,), summing to 1.
 
     Each bone's length is split evenly between its two ends.
     """
-    skeleton = motion.skeleton
     count = len(joints)
     weights = np.zeros(count)
     place: dict[int, int] = {}
