@@ -298,9 +298,9 @@ def character_from_tables(tables: dict[str, Any], path: str | os.PathLike[str]) 
     except ValidationError as error:
         first = error.errors()[0]
         raise FileFormatError(
-            f"{_where(first['loc'])}: {_what(first)}",
+            f"{_where(first['loc'])}: {_problem(first)}",
             path=path,
-            text=_seen(first),
+            text=_shown_input(first),
             cure=f"{error.error_count() - 1} more errors follow." if error.error_count() > 1 else "",
         ) from error
     return _Builder(table, path).character()
@@ -313,7 +313,7 @@ def _where(place: tuple[int | str, ...]) -> str:
     return words or "the file"
 
 
-def _what(error: Any) -> str:
+def _problem(error: Any) -> str:
     if error["type"] == "extra_forbidden":
         return "no such key is allowed here."
     if error["type"] == "missing":
@@ -321,7 +321,7 @@ def _what(error: Any) -> str:
     return f"{error['msg']}."
 
 
-def _seen(error: Any) -> str | None:
+def _shown_input(error: Any) -> str | None:
     return None if error["type"] == "missing" else repr(error["input"])
 
 

@@ -255,7 +255,7 @@ def note_warnings(motion: Motion) -> None:
 
 def print_json(data: dict[str, Any]) -> None:
     """Data for machines, on stdout. What JSON cannot hold (an infinite number) is an error, not a lie."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_plain))
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False, default=_to_json))
 
 
 def output_path(path: Path, *, inputs: Sequence[Path], overwrite: bool) -> Path:
@@ -321,7 +321,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
         note(f"warning: {message}")
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     """NumPy's numbers and arrays, and paths, as JSON has them."""
     if hasattr(value, "tolist"):
         return value.tolist()

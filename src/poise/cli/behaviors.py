@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 class NamedHelp(TyperCommand):
     """A command whose --help, given a behavior too, also tells of that behavior."""
 
-    _words: tuple[str, ...] = ()
+    _arguments: tuple[str, ...] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        self._words = tuple(args)
+        self._arguments = tuple(args)
         return super().parse_args(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from poise.core.errors import PoiseError
         from poise.synthesis.controller_file import find_behavior
 
-        for word in self._words:
+        for word in self._arguments:
             if word.startswith("-"):
                 continue
             try:

@@ -65,7 +65,7 @@ class QuasiPhysicalFilter:
     def reset(self) -> None:
         """Begin again: the next pose is the first, pushes are gone, and nothing is left of the poses before."""
         self._poses: list[Array] = []
-        self._given: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
+        self._touches: list[tuple[npt.NDArray[np.bool_], Array] | None] = []
         self._previous_v: Array | None = None
         self._pushes: list[Force] = []
         self._answer: Array | None = None
@@ -130,7 +130,7 @@ class QuasiPhysicalFilter:
             if given is not None and np.shape(given) != (points,):
                 raise InvalidValue(f"{name} has shape {np.shape(given)}; give one per contact point, ({points},).")
         self._poses.append(pose)
-        self._given.append(
+        self._touches.append(
             None
             if flags is None
             else (flags, np.where(flags, 0.0, np.inf) if times_to_contact is None else times_to_contact)
@@ -166,10 +166,10 @@ class QuasiPhysicalFilter:
         v = self._previous_v
         assert v is not None
         following_v = figure.model.difference(now, following, figure.dt)
-        reference = self._builder.write(now, v, (following_v - v) / figure.dt, touching=self._given[0])
+        reference = self._builder.write(now, v, (following_v - v) / figure.dt, touching=self._touches[0])
         active = [p for p in self._pushes if p.is_on(figure.time)]
         self._previous_v = following_v
-        del self._poses[0], self._given[0]
+        del self._poses[0], self._touches[0]
         return Given(reference, following, following_v, active)
 
     def _advance(self, now: Given) -> Array:

@@ -187,7 +187,7 @@ class LiveRun(Generic[R]):
     ) -> None:
         self._source, self._viewer, self._keeper, self._keeps_time = source, viewer, keeper, keeps_time
         self._listen = listen
-        self._keeps, self._kept = False, ""
+        self._must_keep, self._kept_as = False, ""
         self._hands: dict[int, Hand] = {}
         self._values: dict[str, float | bool | str] = {}
         self._sent = -math.inf
@@ -236,8 +236,8 @@ class LiveRun(Generic[R]):
                 self._viewer.say(type="mark", row="events", time=0.0, label="diverged, started again")
                 clock.sleep(REST)
                 continue
-            if self._keeps and self._keeper is not None:
-                self._keeps, self._kept = False, self._keeper(self._last)
+            if self._must_keep and self._keeper is not None:
+                self._must_keep, self._kept_as = False, self._keeper(self._last)
             if not self._last.is_complete and not self._again:
                 break
         return self._last
@@ -249,9 +249,9 @@ class LiveRun(Generic[R]):
         self._show()
         self._anchor = (clock.monotonic(), 0.0)
         self._viewer.say(**self._status())
-        if self._kept:
-            self._viewer.say(type="kept", what=self._kept)
-            self._kept = ""
+        if self._kept_as:
+            self._viewer.say(type="kept", what=self._kept_as)
+            self._kept_as = ""
 
     def _show(self) -> None:
         own = self._source.controls if self._keeper is None else (*self._source.controls, KEEP)
@@ -332,7 +332,7 @@ class LiveRun(Generic[R]):
         elif command.kind == "restart":
             self._again, self._paused = True, False
         elif command.kind == "set" and f["name"] == KEEP.name and self._keeper is not None:
-            self._keeps, self._again, self._paused = True, True, False
+            self._must_keep, self._again, self._paused = True, True, False
         else:
             if command.kind == "pause":
                 self._paused = f["on"]

@@ -188,7 +188,7 @@ class LiveClip:
         self._ground = ChangingGround(self._first)
         self._values = {c.name: float(c.value) for c in self.controls}
         self._live: Live | None = None
-        self._laid: float | None = None
+        self._ground_changed_at: float | None = None
         self._shown_at = np.zeros(2)
 
     @property
@@ -196,7 +196,7 @@ class LiveClip:
         return 0.0 if self._live is None else self._live.time
 
     def begin(self) -> None:
-        self._live, self._laid = None, None
+        self._live, self._ground_changed_at = None, None
         self._ground.current = self._first
         self._lay(start_of(self._motion))
 
@@ -226,9 +226,9 @@ class LiveClip:
         )
 
     def is_changed(self) -> bool:
-        is_due = self._laid is not None and clock.monotonic() - self._laid > SETTLE
+        is_due = self._ground_changed_at is not None and clock.monotonic() - self._ground_changed_at > SETTLE
         if is_due:
-            self._laid = None
+            self._ground_changed_at = None
             self._lay(self._q[:3])
         far = FARTHEST * self._character.leg_scale
         return is_due or bool(np.linalg.norm(self._q[:2] - self._shown_at) > far)
@@ -257,8 +257,8 @@ class LiveClip:
             figure = self._begun().figure
             figure.options = replace(figure.options, physicality=self._physicality())
             return {}
-        if self._laid is None:
-            self._laid = clock.monotonic()
+        if self._ground_changed_at is None:
+            self._ground_changed_at = clock.monotonic()
         others = {other: 0.0 for other in GROUNDS if other != name and self._values[other]}
         self._values.update(others)
         return others

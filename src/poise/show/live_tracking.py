@@ -64,7 +64,7 @@ class LiveTracking:
         self._settings = follower.settings
         self._beside = 1.5 * character.leg_length
         self._style = {name: 0.0 for name in character.rest_poses if name != "standing"} | follower.style
-        self._seen: tuple[Array, Array] | None = None
+        self._last_ghost: tuple[Array, Array] | None = None
         self._resting = State(model_of(character))
         self._shown: tuple[Character | None, Array] = (None, np.zeros(2))
 
@@ -226,15 +226,15 @@ class LiveTracking:
         follower, tracker = self._follower, self._follower.tracker
         assert tracker is not None
         assert follower.pose is not None
-        if not tracker.time and self._seen is not None:  # other roles were just given, nothing is aimed at yet
-            return self._seen
+        if not tracker.time and self._last_ghost is not None:  # other roles were just given, nothing is aimed at yet
+            return self._last_ghost
         places, turns = _first(body_poses(actor, follower.pose[None]))
         theirs, ours = tracker.facing
         about = yaw_turn(ours - theirs)
         where = tracker.targets.place[0] + rotations.rotate(yaw_turn(ours), np.array([0.0, self._beside, 0.0]))
         where[2] = places[0, 2] - (tracker.actor_floor or 0.0) + tracker.floor
-        self._seen = (where + rotations.rotate(about, places - places[0]), rotations.multiply(about, turns))
-        return self._seen
+        self._last_ghost = (where + rotations.rotate(about, places - places[0]), rotations.multiply(about, turns))
+        return self._last_ghost
 
     @property
     def _followed(self) -> Character | None:

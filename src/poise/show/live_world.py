@@ -61,9 +61,9 @@ class LiveWorld:
         self._start = world.save()
         self._set: dict[str, str] = {}
         self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
-        self._where: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
-        self._wanted = {c.name: float(c.value) for c in self._where}
-        self._things = list(dict.fromkeys(shape.body for shape in world.bodies.shapes))
+        self._walk_controls: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
+        self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
+        self._scene_bodies = list(dict.fromkeys(shape.body for shape in world.bodies.shapes))
 
     @property
     def controls(self) -> tuple[Control, ...]:
@@ -72,7 +72,7 @@ class LiveWorld:
             Control(f"drive {name}", f"{name} is driven by", "choice", _kind(driver), choices=_choices(driver))
             for name, driver in self._drivers.items()
         )
-        return (*self._where, *drive)
+        return (*self._walk_controls, *drive)
 
     @property
     def time(self) -> float:
@@ -107,7 +107,7 @@ class LiveWorld:
         poses = [body_poses(f.character, f.poses[-1][None]) for f in world.figures]
         places, turns = world.track[-1]
         figures = ((own[0], turned[0]) for own, turned in poses)
-        things = ((places[b : b + 1], turns[b : b + 1]) for b in self._things)
+        things = ((places[b : b + 1], turns[b : b + 1]) for b in self._scene_bodies)
         return Moment(world.time, (*figures, *things), (hand_arrows(hands),), (), is_paused)
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
@@ -118,7 +118,7 @@ class LiveWorld:
             held = Hand(name, body, point, target, figure.character.mass, world.time)
             world.push(figure.name, held)
             return held
-        name, mass = self._thing(track)
+        name, mass = self._name_and_mass(track)
         held = replace(carrying(name, target, mass, world.time), point=point)
         world.push(name, held)
         return held
@@ -129,13 +129,13 @@ class LiveWorld:
         if track < len(figures):
             name, whose = body_of(figures[track].character, 0, body), figures[track].name
         else:
-            name = whose = self._thing(track)[0]
+            name = whose = self._name_and_mass(track)[0]
         world.push(whose, Push(name, f, world.time, seconds))
         return f"{name}, {np.linalg.norm(force):.0f} N"
 
     def set(self, name: str, value: float | bool | str) -> None:
-        if name in self._wanted:
-            self._wanted[name] = float(value)
+        if name in self._walk_values:
+            self._walk_values[name] = float(value)
             self._lead()
             return
         whose = name.removeprefix("drive ")
@@ -147,9 +147,9 @@ class LiveWorld:
     def _lead(self) -> None:
         """Ask those that walk for the velocity that the page shows."""
         for driver in self._walkers:
-            aside, speed = math.radians(self._wanted["direction"]), self._wanted["speed"]
+            aside, speed = math.radians(self._walk_values["direction"]), self._walk_values["speed"]
             driver.velocity = speed * math.cos(aside), speed * math.sin(aside)
-            driver.turn = math.radians(self._wanted["turn"])
+            driver.turn = math.radians(self._walk_values["turn"])
 
     def _drive(self, whose: str, value: str) -> None:
         own = self._drivers[whose]
@@ -160,12 +160,14 @@ class LiveWorld:
         )
         self._world.drive(whose, driver)
 
-    def _thing(self, track: int) -> tuple[str, float]:
+    def _name_and_mass(self, track: int) -> tuple[str, float]:
         """Name and mass [kg] of the body of the scene that is this track."""
         world, k = self._world, track - len(self._world.figures)
-        if not 0 <= k < len(self._things) or not world.bodies.is_loose(self._things[k]):
+        if not 0 <= k < len(self._scene_bodies) or not world.bodies.is_loose(self._scene_bodies[k]):
             raise InvalidValue("Only figures and bodies that move by physics can be held and pushed.")
-        return world.bodies.names[self._things[k]].removeprefix("scene/"), float(world.bodies.masses[self._things[k]])
+        return world.bodies.names[self._scene_bodies[k]].removeprefix("scene/"), float(
+            world.bodies.masses[self._scene_bodies[k]]
+        )
 
 
 def _where(driver: Walking) -> tuple[Control, ...]:

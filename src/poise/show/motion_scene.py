@@ -84,7 +84,7 @@ def scene_of_motion(
         physics: Analyze it.
         gravity: What its flights are compared with [m/s^2].
     """
-    return _seen(motion, character, terrain, name, style, physics, gravity)[0]
+    return _scene_with_physics(motion, character, terrain, name, style, physics, gravity)[0]
 
 
 def scene_of_motions(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bool = True) -> Scene:
@@ -98,7 +98,9 @@ def scene_of_motions(motions: Sequence[Motion], *, names: Sequence[str] = (), ph
     names = _names(motions, names)
     scenes = []
     for k, (motion, name) in enumerate(zip(motions, names)):
-        scenes.append(_seen(motion, None, None, name, Style("solid", COLORS[k % len(COLORS)]), physics)[0])
+        scenes.append(
+            _scene_with_physics(motion, None, None, name, Style("solid", COLORS[k % len(COLORS)]), physics)[0]
+        )
     times = max((s.times for s in scenes), key=lambda t: float(t[-1]))
     parts = [resampled(s, times) for s in scenes]
     first = parts[0]
@@ -137,7 +139,7 @@ def compare(motions: Sequence[Motion], *, names: Sequence[str] = (), physics: bo
         character = fit(motion)
         placed = _placed(motion, heading, character.floor)
         style = Style("solid", COLORS[len(seen) % len(COLORS)])
-        seen.append(_seen(placed, replace(character, floor=0.0), Terrain.flat(), name, style, physics))
+        seen.append(_scene_with_physics(placed, replace(character, floor=0.0), Terrain.flat(), name, style, physics))
     first = seen[0][1]
     scenes = [seen[0][0]]
     for scene, analysis in seen[1:]:
@@ -182,7 +184,7 @@ def scene_of_markers(markers: Markers, name: str) -> Scene:
     )
 
 
-def _seen(
+def _scene_with_physics(
     motion: Motion,
     character: Character | None,
     terrain: Terrain | None,

@@ -161,10 +161,10 @@ def _error(model: Any, table: Any, errors: list[Any], place: Place) -> FileForma
     if first["type"] == "missing":
         return place.error(f"the key {last!r} is missing.", f"Keys: {', '.join(keys)}.")
     place = place.at(f"item {last + 1}" if isinstance(last, int) else f"key {last!r}")
-    return place.error(f"it is {seen(first['input'])}; {_NEEDED.get(first['type']) or _plain(first['msg'])}.")
+    return place.error(f"it is {seen(first['input'])}; {_NEEDED.get(first['type']) or _without_prefix(first['msg'])}.")
 
 
-def _plain(message: str) -> str:
+def _without_prefix(message: str) -> str:
     return message.removeprefix("Value error, ").removeprefix("Input ")
 
 

@@ -170,7 +170,7 @@ class _Run:
             self.source.wait(due)
             played = self.source.at(due, dt)
             if played is not None:
-                self._meet(played.pose)
+                self._calibrate(played.pose)
                 if self.actor is not None:
                     first = due if first is None else first
                     self.still = self.still + dt if played.is_held else 0.0
@@ -187,7 +187,7 @@ class _Run:
                 self.skipped += math.ceil(late / dt)
                 due += math.ceil(late / dt) * dt
 
-    def _meet(self, pose: LivePose) -> None:
+    def _calibrate(self, pose: LivePose) -> None:
         """Measure an actor that is new, and begin with it; the one before is followed no more."""
         if pose.skeleton is self.known:
             return

@@ -72,7 +72,7 @@ class Reader(Decoder):
     def read(self, packet: bytes) -> list[LivePose]:
         fields = _fields(packet, 0)
         if "skdf" in fields:
-            self._meet(packet, fields["skdf"])
+            self._take_skeleton(packet, fields["skdf"])
             return []
         frame = fields.get("fram")
         if not isinstance(frame, dict):
@@ -86,7 +86,7 @@ class Reader(Decoder):
         moved, turned = _transforms([bones[bone][1] for bone in self._order], count)
         return [LivePose(self._skeleton, moved, turned, _time(frame), _whole(frame.get("fnum")), "mocopi")]
 
-    def _meet(self, packet: bytes, part: Any) -> None:
+    def _take_skeleton(self, packet: bytes, part: Any) -> None:
         if packet == self._raw:
             return
         bones = _bones(part.get("bons") if isinstance(part, dict) else None, "bndt")

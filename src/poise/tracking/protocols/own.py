@@ -49,7 +49,7 @@ class Reader(Decoder):
         if not isinstance(actor, str) or len(actor) > 100:
             raise PacketError("The name of the actor is not a text of up to 100 letters.")
         if kind == "skeleton/1":
-            self._meet(actor, data)
+            self._take_skeleton(actor, data)
             return []
         if kind != "pose/1":
             raise PacketError("The packet is neither skeleton/1 nor pose/1.")
@@ -65,7 +65,7 @@ class Reader(Decoder):
             moved[0] = numbers(data["root"], (3,), "root")
         return [LivePose(skeleton, moved, turned, number_of(data.get("time")), whole(data.get("frame")), actor)]
 
-    def _meet(self, actor: str, data: dict[str, Any]) -> None:
+    def _take_skeleton(self, actor: str, data: dict[str, Any]) -> None:
         if self._raw.get(actor) == data:
             return
         names, parents = data.get("names"), data.get("parents")

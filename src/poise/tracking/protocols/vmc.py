@@ -80,8 +80,8 @@ class Reader(Decoder):
     def __init__(self) -> None:
         self._skeletons = Skeletons()
         self._bones: dict[str, list[float]] = {}
-        self._seen: set[str] = set()
-        self._wanted: set[str] = set()
+        self._received_bones: set[str] = set()
+        self._expected_bones: set[str] = set()
         self._root: list[float] = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
         self._time: float | None = None
         self._fresh_time: float | None = None
@@ -92,7 +92,7 @@ class Reader(Decoder):
         wrong = ""
         for address, values in read_osc(packet):
             if address == "/VMC/Ext/T" and values and isinstance(values[0], float | int):
-                if self._seen and self._fresh_time is not None:
+                if self._received_bones and self._fresh_time is not None:
                     found += self._whole()  # the time of the next frame, before all bones of this one came
                 self._fresh_time = float(values[0])
             elif address == "/VMC/Ext/Root/Pos":
@@ -106,11 +106,11 @@ class Reader(Decoder):
                 if pose is None:
                     wrong = address
                 elif name is not None:
-                    if name in self._seen:
+                    if name in self._received_bones:
                         found += self._whole()
                     self._bones[name] = pose
-                    self._seen.add(name)
-        if self._wanted and self._seen >= self._wanted:
+                    self._received_bones.add(name)
+        if self._expected_bones and self._received_bones >= self._expected_bones:
             found += self._whole()
         if wrong and not found:
             raise PacketError(f"A message to {wrong} has too few arguments, or wrong ones.")
@@ -118,15 +118,15 @@ class Reader(Decoder):
 
     def _whole(self) -> list[LivePose]:
         """The pose of the bones that have come."""
-        self.partial += bool(self._wanted - self._seen)
-        if len(self._seen) >= len(self._wanted) or not self._seen & self._wanted:
-            self._wanted = set(self._seen)
-        elif self._wanted - self._seen:
+        self.partial += bool(self._expected_bones - self._received_bones)
+        if len(self._received_bones) >= len(self._expected_bones) or not self._received_bones & self._expected_bones:
+            self._expected_bones = set(self._received_bones)
+        elif self._expected_bones - self._received_bones:
             self._missed += 1
             if self._missed > 20:  # the sender has really left them out
-                self._missed, self._wanted = 0, set(self._seen)
-                self._bones = {name: self._bones[name] for name in self._seen}
-        self._seen.clear()
+                self._missed, self._expected_bones = 0, set(self._received_bones)
+                self._bones = {name: self._bones[name] for name in self._received_bones}
+        self._received_bones.clear()
         self._time, self._fresh_time = self._fresh_time, None
         if "Hips" not in self._bones:
             return []
