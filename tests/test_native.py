@@ -17,9 +17,11 @@ import poise
 from poise.analysis.angular_momentum import turned_momentum
 from poise.core import rotations
 from poise.core.skeleton import place_joints
+from poise.goals.polygon import nearest_of_hull
 from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
+from poise.tracking.pulls import carrying_torques, turning_pulls
 from tests.figures import FIGURES, random_state
 
 ROOT = Path(__file__).parents[1]
@@ -117,6 +119,45 @@ def test_the_ground_answers_anywhere(bad: float) -> None:
         places = np.array([[bad, 0.0], [0.0, -bad], [1e300, 1e300]])
         sample(block, places, np.empty(3), np.empty((3, 3)))
         sample(block, np.empty((0, 2)), np.empty(0), np.empty((0, 3)))
+
+
+@needs_core
+@pytest.mark.parametrize("kind", ["cloud", "line", "twice", "one point", "grid"])
+def test_the_nearest_place_of_a_hull_equals_the_twin(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    for count in (1, 2, 3, 4, 9, 24):
+        points = rng.normal(size=(count, 2))
+        if kind == "line":
+            points = points[:, :1] * np.array([0.25, -0.5])
+        elif kind == "twice":
+            points = np.concatenate([points, points])
+        elif kind == "one point":
+            points[:] = points[0]
+        elif kind == "grid":
+            points = np.round(points)
+        for place in (*rng.normal(size=(20, 2)), points[0], points.mean(axis=0)):
+            fast, plain = np.empty(2), np.empty(2)
+            nearest_of_hull(points, place, fast)
+            nearest_of_hull.twin(points, place, plain)
+            assert np.allclose(fast, plain, rtol=1e-12, atol=1e-12), (points, place)
+
+
+@needs_core
+def test_pulls_of_tracking_equal_their_twins() -> None:
+    rng, bodies = np.random.default_rng(4), np.array([2, 5, 1])
+    turns, wanted = (rotations.normalize(rng.normal(size=(n, 4))) for n in (7, 3))
+    wanted[0] = -turns[2]  # the same orientation
+    fast, plain = np.zeros((6, 3)), np.zeros((6, 3))
+    given = bodies, turns, rng.normal(size=(7, 6)), wanted, rng.normal(size=(3, 3)), np.array([400.0, 100.0, 9.0])
+    turning_pulls(*given, fast)
+    turning_pulls.twin(*given, plain)
+    assert np.allclose(fast, plain, rtol=1e-11, atol=1e-11)
+    assert not fast[[2, 3, 5]].any()
+    carried = rng.integers(1, 7, 9), rng.normal(size=(9, 6)), rng.normal(size=(7, 3)), rng.uniform(1.0, 2.0, 7)
+    first, second = np.empty(9), np.empty(9)
+    carrying_torques(*carried, first)
+    carrying_torques.twin(*carried, second)
+    assert np.allclose(first, second, rtol=1e-12, atol=1e-12)
 
 
 def test_arrays_of_another_kind_are_refused() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from poise.core.typing import Array
+from poise.native import compiled
 
 Corner = tuple[float, float]
 
@@ -64,16 +65,19 @@ def distance_inside(points: Array, place: Array) -> float:
     return float(least)
 
 
-def nearest_inside(points: Array, place: Array) -> Array:
-    """The place (2,) of the hull of points (K, 2), K ≥ 1, that is nearest to a place; of their line without a hull."""
+@compiled("const real points[n][2], const real place[2], real out[2]")
+def nearest_of_hull(points, place, out):  # type: ignore[no-untyped-def]
+    """Write what `nearest_inside` answers to `out`, shape (2,)."""
     corners = hull(points)
     if len(corners) == 1:
-        return np.array(corners[0])
+        out[:] = corners[0]
+        return
     x, y = here = (float(place[0]), float(place[1]))
     sides = list(zip(corners, [*corners[1:], corners[0]], strict=True))
     if len(corners) > 2 and not any(_turn(a, b, here) < 0.0 for a, b in sides):
-        return place
-    nearest, least = corners[0], np.inf
+        out[:] = place
+        return
+    least = np.inf
     for a, b in sides:
         along = (b[0] - a[0], b[1] - a[1])
         share = ((x - a[0]) * along[0] + (y - a[1]) * along[1]) / (along[0] * along[0] + along[1] * along[1])
@@ -81,5 +85,11 @@ def nearest_inside(points: Array, place: Array) -> Array:
         foot = (a[0] + share * along[0], a[1] + share * along[1])
         distance = (foot[0] - x) ** 2 + (foot[1] - y) ** 2
         if distance < least:
-            nearest, least = foot, distance
-    return np.array(nearest)
+            out[:], least = foot, distance
+
+
+def nearest_inside(points: Array, place: Array) -> Array:
+    """The place (2,) of the hull of points (K, 2), K ≥ 1, that is nearest to a place; of their line without a hull."""
+    out = np.empty(2)
+    nearest_of_hull(points, place, out)
+    return out

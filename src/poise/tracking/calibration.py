@@ -268,7 +268,11 @@ def foot_of(
     first = next(item.bodies[0] for item in character.limbs if item.name == limb)
     hip = rotations.rotate(rotations.conjugate(turns[0]), places[first] - places[0])
     length = limb_length(character, limb, end)
-    return Foot(row, points, sole, level, height, hip, STRETCHED * length, character.leg_scale, dt, role.actor)
+    at = [character.contact_points[int(i)] for i in points]
+    offsets = np.array([p.offset for p in at]).reshape(-1, 3)
+    reaching = offsets, np.array([p.radius if p.body == end else np.inf for p in at])
+    reach, scale = STRETCHED * length, character.leg_scale
+    return Foot(row, points, sole, level, height, hip, reach, scale, dt, role.actor, end + 1, reaching)
 
 
 class Bend(NamedTuple):
@@ -293,19 +297,6 @@ class Bend(NamedTuple):
         longer, shorter = self.lengths[first : first + 2].tolist()
         share = min(max((longer - length) / (longer - shorter), 0.0), 1.0)
         return self.knees[first] + share * (self.knees[first + 1] - self.knees[first])
-
-    def toward(self, model: Model, q: Array, before: Array, now: Array, dt: float) -> tuple[Index, Array, Array]:
-        """Dofs of the knees, how far a pose (nq,) is from where they should be [rad], and how fast that moves [rad/s].
-
-        Args:
-            model: Of the character.
-            q: Its pose.
-            before, now: Where the knees should have been a step ago and should be, shape (C,).
-            dt: Of a step [s].
-        """
-        first, second = q.copy(), q.copy()
-        first[self.at], second[self.at] = before, now
-        return self.dofs, model.difference(q, second, 1.0)[self.dofs], model.difference(first, second, dt)[self.dofs]
 
 
 def bend_of(character: Character, limb: str, standing: Array) -> Bend | None:

@@ -34,6 +34,7 @@ from poise.physics.mujoco_backend import Model
 from poise.step import AtLeast, Equal, Objective, Step, Within
 from poise.step import quantities as y
 from poise.terrain import Terrain
+from poise.tracking.pulls import carrying_torques, turning_pulls
 from poise.tracking.retarget import Role, end_body
 
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
@@ -177,7 +178,9 @@ def ground_under(state: State, count: int, terrain: Terrain | None, floor: float
         time: When [s]; ground may move.
     """
     if terrain is None:
-        return Ground(state.points[:count, 2] - floor, np.tile([0.0, 0.0, 1.0], (count, 1)))
+        up = np.zeros((count, 3))
+        up[:, 2] = 1.0
+        return Ground(state.points[:count, 2] - floor, up)
     state.touch(np.ascontiguousarray(terrain.sample(state.centers[:, :2], time).normal))
     found = terrain.sample(state.points[:count, :2], time)
     gap = (state.points[:count, 2] - found.height) * found.normal[:, 2]
@@ -213,7 +216,7 @@ class Lists:
         first_end: int,
     ) -> None:
         self.character, self.model, self.settings, self.standing = character, model, settings, standing
-        self.pose, self.inertia = standing, inertia
+        self.pose, self.inertia, self._weights = standing, inertia, model.subtree_masses * GRAVITY
         driven = [role for role in roles if role.actor]
         self.ends = np.array([end_body(character, role.limb) + 1 for role in driven], dtype=np.int64)
         self._end_points = np.arange(first_end, first_end + len(driven))
@@ -230,10 +233,12 @@ class Lists:
     def set_weights(self, settings: Settings) -> None:
         """Take other weights."""
         s = self.settings = settings
+        if not 0.0 <= s.friction < math.inf:
+            raise InvalidValue(f"friction is {s.friction}; give a finite coefficient of zero or more.")
         keen = s.responsiveness
         self._end_weight = np.where(self._is_support, s.support, s.targeted)
         self._end_stiffness = np.where(self._is_support, s.support_stiffness, keen * s.targeted_stiffness)[:, None]
-        self._turn_weight = np.where(self._is_support, s.support_turn, s.targeted_turn)
+        self._turn_now[self.ends - 1] = np.where(self._is_support, s.support_turn, s.targeted_turn)[:, None]
         self._pelvis_stiffness = np.array([keen * s.pelvis_stiffness, keen * s.pelvis_stiffness, s.height_stiffness])
         self.dof_weight[:3] = s.pelvis * np.array([s.pelvis_along, s.pelvis_along, 1.0])
         self.dof_weight[3:6] = s.pelvis_turn
@@ -410,7 +415,9 @@ class Lists:
         stiffness = s.responsiveness * s.pelvis_turn_stiffness * UPRIGHT_STIFF**alarm
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
-        weight[:] = self._upright**alarm * self.dof_weight
+        weight[:] = self.dof_weight
+        if alarm > 0.0:
+            weight *= self._upright**alarm
         if targets.knees is not None:
             dofs, turn, rate = targets.knees
             pull[dofs] = s.support_stiffness * turn + 2.0 * math.sqrt(s.support_stiffness) * (rate - v[dofs])
@@ -432,11 +439,8 @@ class Lists:
         weight[count + held] = s.held
 
     def _turns(self, state: State, targets: Targets) -> None:
-        back = rotations.conjugate(state.data.xquat[self.ends])
-        off = rotations.to_rotation_vector(rotations.multiply(targets.turn[2:], back))
-        k = self._end_stiffness
-        pull = k * off + 2.0 * np.sqrt(k) * (targets.spin[2:] - state.data.cvel[self.ends, :3])
-        self._turn_now[self.ends - 1], self._turn_pull[self.ends - 1] = self._turn_weight[:, None], pull
+        data, stiffness = state.data, self._end_stiffness.reshape(-1)
+        turning_pulls(self.ends, data.xquat, data.cvel, targets.turn[2:], targets.spin[2:], stiffness, self._turn_pull)
 
     def _springs(self, step: Step, q: Array, v: Array) -> None:
         """Springs of the free limbs, τ = g + K (rest − q) − D v at the end of the step, K = I ω², D = 2 ζ I ω."""
@@ -445,24 +449,19 @@ class Lists:
         inertia = state.M.diagonal()
         stiffness = inertia * s.tail_frequency**2
         self._damping[:] = 2.0 * s.tail_damping * s.tail_frequency * inertia + step.dt * stiffness
-        self._spring_pull[:] = self.carrying(state) + stiffness * off - self._damping * v
+        carried = np.empty(self.model.nv)
+        carrying_torques(self.model.dof_body, state.data.cdof, state.data.subtree_com, self._weights, carried)
+        self._spring_pull[:] = carried + stiffness * off - self._damping * v
         self._spring_weight[:] = s.tail / inertia**2
-
-    def carrying(self, state: State) -> Array:
-        """Torques of the joints that carry what hangs on them against gravity [N m], shape (nv,)."""
-        body, motion = self.model.dof_body, state.data.cdof
-        arm = state.data.subtree_com[body] - state.data.subtree_com[1]
-        up = motion[:, 5] + motion[:, 0] * arm[:, 1] - motion[:, 1] * arm[:, 0]
-        return self.model.subtree_masses[body] * GRAVITY * up
 
     def _bounds(self, step: Step, q: Array, v: Array, ground: Ground) -> None:
         """Not into the ground and within the limits of the joints, where they are near: −∞ is not a bound."""
         state, dt = step.state, step.dt
         normal, count = ground.normal, len(ground.gap)
         self._normals[:, 0] = normal
-        speed = np.einsum("ij,ij->i", normal, state.point_velocities[:count])
-        lower = -(RETURN_SHARE * ground.gap / dt + speed) / dt
-        self._under[:] = np.where(ground.gap < 0.08 * self.character.leg_scale, lower, -np.inf)
+        speed = (normal * state.point_velocities[:count]).sum(axis=1)
+        np.multiply(RETURN_SHARE / dt * ground.gap + speed, -1.0 / dt, out=self._under)
+        self._under[ground.gap >= 0.08 * self.character.leg_scale] = -np.inf
         limits, rows = self._limits, self._limit_rows
         near = limits.fill(q, v, self._rest, dt, rows, self._limit_lower) if limits.most else 0
         self._limit_lower[near:] = -np.inf

@@ -45,21 +45,25 @@ class Rows:
 
     Attributes:
         x, v, a: Present numbers and their rates, shape (N, 3), or (N, 7) with quaternions after the places.
+        turns, spins: Unit quaternions and angular velocities in the world [rad/s] of those that have them, shapes
+            (N, 4), (N, 3).
     """
 
     x: Array
     v: Array
     a: Array
+    turns: Array
+    spins: Array
 
-    @property
-    def turns(self) -> Array:
-        """Unit quaternions, shape (N, 4)."""
-        return rotations.normalize(self.x[:, 3:])
 
-    @property
-    def spins(self) -> Array:
-        """Angular velocities in the world, 2 q̇ q*, shape (N, 3)."""
-        return 2.0 * rotations.multiply(self.v[:, 3:], rotations.conjugate(self.x[:, 3:]))[:, 1:]
+def _turns_of(x: Array) -> Array:
+    """Unit quaternions of rows (..., 7), shape (..., 4)."""
+    return rotations.normalize(x[..., 3:])
+
+
+def _spins_of(x: Array, v: Array) -> Array:
+    """Angular velocities in the world, 2 q̇ q*, shape (..., 3)."""
+    return 2.0 * rotations.multiply(v[..., 3:], rotations.conjugate(x[..., 3:]))[..., 1:]
 
 
 class Known(Rows):
@@ -86,11 +90,16 @@ class Known(Rows):
             self._a = (after - 2.0 * rows[middle] + before) / h**2
             off = dt * (np.arange(count) - middle)[:, None, None]
             self._v = (after - before) / (2.0 * h) + off * self._a
+        self._has_turns = rows.shape[2] > 3
+        if self._has_turns:
+            self._turns, self._spins = _turns_of(rows), _spins_of(rows, self._v)
 
     def advance(self) -> None:
         """Go to the next frame; the last one stays."""
         self._at = min(self._at + 1, len(self._x) - 1)
         self.x, self.v, self.a = self._x[self._at], self._v[self._at], self._a[self._at]
+        if self._has_turns:
+            self.turns, self.spins = self._turns[self._at], self._spins[self._at]
 
 
 class Soles(Rows):
@@ -164,6 +173,7 @@ class Smoother(Rows):
         self.x = before + g * e
         self.v += T * self.a + (h / T) * e
         self.a += (k / (T * T)) * e
+        self.turns, self.spins = _turns_of(self.x), _spins_of(self.x, self.v)
         self._count += 1
 
     def _watch(self, z: Array) -> None:

@@ -8,17 +8,16 @@ and free, so that nothing jumps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.physics import State
-from poise.tracking.retarget import end_body, yaw_turn
+from poise.tracking.retarget import yaw_turn
 
 LAND_HEIGHT, LEAVE_HEIGHT = 0.045, 0.055
 """Soles of the actor below which a foot may land and above which it leaves, for a leg of 0.82 m [m]."""
@@ -108,6 +107,9 @@ class Foot:
         driver: The actor's limb that it follows.
         recovery: The step it makes on its own account; None while it follows.
         rested: For so long the actor has not lifted it [s].
+        end: Its end body in the model.
+        reaching: Of `points`, places in the frame of the end body [m], shape (P, 3), and radii [m], shape (P,); those
+            of other bodies have an infinite radius.
     """
 
     def __init__(
@@ -122,7 +124,10 @@ class Foot:
         scale: float,
         dt: float,
         driver: str = "",
+        end: int = 0,
+        reaching: tuple[Array, Array] = (np.zeros((0, 3)), np.zeros(0)),
     ) -> None:
+        self.end, self.reaching = end, reaching
         self.row, self.points, self.sole, self.level, self.height = row, points, sole, level, height
         self.hip, self.reach = hip, reach
         self.scale, self.dt = scale, dt
@@ -159,10 +164,10 @@ class Foot:
             begins: See `over`.
             wanted: Where the character's foot would go.
         """
-        straight = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, wanted.turn)), self.level)
         slow = math.hypot(velocity[0], velocity[1]) < 0.5 * LAND_SPEED * math.sqrt(scale)
-        if over < LAND_HEIGHT * scale and slow and float(np.linalg.norm(wanted.spin)) < RESTING:
+        if over < LAND_HEIGHT * scale and slow and float(wanted.spin @ wanted.spin) < RESTING**2:
             self._seen += 1
+            straight = rotations.multiply(yaw_turn(rotations.yaw_to(self.level, wanted.turn)), self.level)
             tilt = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(straight), wanted.turn))
             share = max(1.0 / (self._seen + (0.0 if begins else BLEND / self.dt)), self.dt / LEARNING)
             self._tilt = self._tilt + share * (tilt - self._tilt)
@@ -362,35 +367,31 @@ class Sinking(NamedTuple):
         return Sinking(self.depth + dt * speed, speed, pull)
 
 
-def settle(character: Character, feet: Mapping[str, Foot], state: State, gap: Array, near: float) -> None:
+def settle(feet: Iterable[Foot], state: State, gap: Array, near: float) -> None:
     """A foot that has come down is held where it is and as it faces, not where it should have come down.
 
     Args:
-        character: Whose.
-        feet: By limb.
+        feet: Of the character.
         state: Of the character.
         gap: Of the contact points over the ground [m], shape (P,).
         near: What is lower than this touches [m].
     """
-    for limb, foot in feet.items():
+    for foot in feet:
         if not foot.stands or foot.has_landed:
             continue
         if not len(foot.points) or gap[foot.points].min() < near:
-            foot.has_landed, end = True, end_body(character, limb) + 1
-            off = state.data.xpos[end][:2] - foot.place[:2]
+            foot.has_landed = True
+            off = state.data.xpos[foot.end][:2] - foot.place[:2]
             foot.shift = foot.shift + off
             foot.place[:2] += off
-            foot.face(state.data.xquat[end])
+            foot.face(state.data.xquat[foot.end])
 
 
-def carrying_points(
-    character: Character, feet: Mapping[str, Foot], place: Array, turn: Array, gap: Array, near: float
-) -> tuple[Index, Flags]:
+def carrying_points(feet: Iterable[Foot], place: Array, turn: Array, gap: Array, near: float) -> tuple[Index, Flags]:
     """Points of standing feet that carry: those their target has on the ground and that are there.
 
     Args:
-        character: Whose.
-        feet: By limb.
+        feet: Of the character.
         place, turn: Of the targets, shapes (T, 3), (T, 4).
         gap: Of the contact points over the ground [m], shape (P,).
         near: What is lower than this touches [m].
@@ -398,19 +399,15 @@ def carrying_points(
     Returns:
         Indices of the points, and for each target whether it is such a foot's, shape (T,).
     """
-    found, held = list[int](), np.zeros(len(place), dtype=np.bool_)
-    for limb, foot in feet.items():
+    found, held = list[Index](), np.zeros(len(place), dtype=np.bool_)
+    for foot in feet:
         if not foot.stands or foot.share < 0.5:
             continue
-        end, count = end_body(character, limb), len(found)
-        for i in foot.points.tolist():
-            if gap[i] >= near:
-                continue
-            point = character.contact_points[i]
-            if point.body == end:
-                at = place[foot.row, 2] + rotations.rotate(turn[foot.row], point.offset)[2] - point.radius
-                if at - (foot.place[2] - foot.height) >= near:
-                    continue
-            found.append(i)
-        held[foot.row] = len(found) > count
-    return np.array(found, dtype=np.int64), held
+        w, x, y, z = turn[foot.row].tolist()
+        up = np.array([2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)])
+        offsets, radii = foot.reaching
+        lower = offsets @ up - radii < near + foot.place[2] - foot.height - place[foot.row, 2]
+        own = foot.points[lower & (gap[foot.points] < near)]
+        found.append(own)
+        held[foot.row] = len(own) > 0
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.int64), held

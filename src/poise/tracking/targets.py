@@ -104,7 +104,7 @@ class TargetGenerator:
         """
         retargeter, rows, motion = self.retargeter, self.motion.rows, self.motion
         place, velocity, acceleration = rows.x[:, :3].copy(), rows.v[:, :3].copy(), rows.a[:, :3].copy()
-        turn, spin = rows.turns, rows.spins
+        turn, spin = rows.turns.copy(), rows.spins.copy()
         place[:, 2] -= retargeter.ratio * (motion.floor - retargeter.theirs.floor)
         held = np.zeros(len(place), dtype=np.bool_)
         heights = self._ground_under(np.array([place[foot.row, :2] + foot.shift for foot in self.feet.values()]), time)
@@ -256,17 +256,20 @@ class TargetGenerator:
             pelvis: Place of its pelvis [m], shape (3,).
             targets: Of this step.
         """
-        before, found = self._bent, list[tuple[Index, Array, Array]]()
-        ways = {
-            name: targets.place[foot.row] - pelvis - rotations.rotate(q[3:7], foot.hip)
-            for name, foot in self.feet.items()
-        }
-        self._bent = {name: bend.knees_at(float(np.linalg.norm(ways[name]))) for name, bend in self.bends.items()}
+        before, dofs = self._bent, list[Index]()
+        first, second, hips = q.copy(), q.copy(), q[3:7]
+        self._bent = {}
         for name, bend in self.bends.items():
-            now = self._bent[name]
-            if not targets.held[self.feet[name].row]:
-                found.append(bend.toward(model, q, before.get(name, now), now, self.dt))
-        return Knees(*(np.concatenate(part) for part in zip(*found, strict=True))) if found else None
+            foot = self.feet[name]
+            way = targets.place[foot.row] - pelvis - rotations.rotate(hips, foot.hip)
+            now = self._bent[name] = bend.knees_at(math.sqrt(float(way @ way)))
+            if not targets.held[foot.row]:
+                first[bend.at], second[bend.at] = before.get(name, now), now
+                dofs.append(bend.dofs)
+        if not dofs:
+            return None
+        own = np.concatenate(dofs)
+        return Knees(own, model.difference(q, second, 1.0)[own], model.difference(first, second, self.dt)[own])
 
     def go_on(self, before: TargetGenerator) -> None:
         """Keep the balance as before roles changed: the way, the catch, a step back that has begun."""

@@ -359,14 +359,13 @@ class PerformanceTracker:
         assert generator is not None
         ground = self._ground()
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
-        com, speed = self.state.data.subtree_com[1], (self.state.com_jacobian() @ self.v)[:2]
+        com, speed = self.state.data.subtree_com[1], self.state.com_velocity()[:2]
         pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings)
-        settle(self.character, self.feet, self.state, ground.gap, NEAR * self.scale)
+        settle(self.feet.values(), self.state, ground.gap, NEAR * self.scale)
         self._watch(generator)
         step = self._step(ground, felt(self.state, self.character, self._forces, self.time, external))
-        held, stands = carrying_points(
-            self.character, self.feet, self.targets.place, self.targets.turn, ground.gap, NEAR * self.scale
-        )
+        goal = self.targets
+        held, stands = carrying_points(self.feet.values(), goal.place, goal.turn, ground.gap, NEAR * self.scale)
         self.targets = self.targets._replace(held=stands)
         knees = generator.bend_knees(self.model, self.q, self.state.data.xpos[1], self.targets)
         self.targets = self.targets._replace(knees=knees)
@@ -390,12 +389,12 @@ class PerformanceTracker:
         """What is asked of the center of mass where the root is held: the actor's way."""
         goal, k = self.targets, HELD_STIFFNESS
         off = goal.place[1, :2] - self.state.data.subtree_com[1][:2]
-        slow = goal.velocity[1, :2] - (self.state.com_jacobian() @ self.v)[:2]
+        slow = goal.velocity[1, :2] - self.state.com_velocity()[:2]
         return goal.acceleration[1, :2] + k * off + 2.0 * math.sqrt(k) * slow
 
     def _step(self, ground: Ground, external: Array | None) -> Step:
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
-        contacts = Contacts(low, ground.normal[low], self.settings.friction)
+        contacts = Contacts.found(self.model, low, ground.normal[low], self.settings.friction)
         return Step(self.state, contacts, dt=self.dt, external=external)
 
     def _move(self, step: Step, result: StepResult | None) -> None:
@@ -408,8 +407,8 @@ class PerformanceTracker:
         else:
             self.counts.carried += 1
             self.v = 0.9 * self.v
-        self.v[6:] = np.clip(self.v[6:], -FASTEST, FASTEST)
-        if not np.linalg.norm(self.v[:3]) < DIVERGED * math.sqrt(self.scale):
+        np.maximum(np.minimum(self.v[6:], FASTEST), -FASTEST, out=self.v[6:])
+        if not math.hypot(*self.v[:3]) < DIVERGED * math.sqrt(self.scale):
             self.counts.carried += 1
             self.v = np.zeros(self.model.nv)
         self.q = self.model.integrate(self.q, self.v, self.dt)
@@ -421,11 +420,11 @@ class PerformanceTracker:
     def _watch(self, generator: TargetGenerator) -> None:
         """Hold the root softly while the character is about to be lost; let it fall where that is not allowed."""
         leg, goal = generator.retargeter.ours.leg, self.targets
-        off = float(np.linalg.norm(goal.place[0] - self.state.data.xpos[1])) / leg
+        off = math.dist(goal.place[0], self.state.data.xpos[1]) / leg
         tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
         danger = max(off / ASTRAY, tilt / TILTED)
         if self.root == "hard":
-            caught = (1.0 - generator.alarm) * float(np.linalg.norm(generator.catch)) / (CAUGHT * leg)
+            caught = (1.0 - generator.alarm) * math.hypot(*generator.catch) / (CAUGHT * leg)
             if max(danger, caught) > 1.0:
                 self.softness = min(HARDEST, max(1.0, self.softness * math.exp(self.dt / 0.03)))
             elif danger < 0.4:
@@ -433,7 +432,7 @@ class PerformanceTracker:
         is_held = self.root == "hard" and self.softness < HARDEST  # it may still be saved
         if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not is_held:
             self.counts.falls, self.mode, self._still_since = self.counts.falls + 1, "falling", 0.0
-            speed, places = self.state.com_jacobian() @ self.v, self.state.data.xpos[1:]
+            speed, places = self.state.com_velocity(), self.state.data.xpos[1:]
             self._fall = falling.begun(self.character, self.q, speed, places)
 
     # --- falling and rising
@@ -457,7 +456,7 @@ class PerformanceTracker:
             result = solve_step(step, *terms, costs=False)
         except StepInfeasible:
             pass
-        speed = float(np.linalg.norm(state.com_jacobian() @ self.v))
+        speed = float(np.linalg.norm(state.com_velocity()))
         high = falling.highness(float(state.com()[2]) - self._level_of(ground), height)
         self._fall = falling.later(self._fall, speed, high, self.dt)
         self.counts.fallen_steps += 1
