@@ -15,6 +15,7 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.cli.synthesize import figure_of
+from poise.core.errors import FileFormatError
 from poise.synthesis.behaviors import BEHAVIORS
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
@@ -135,6 +136,62 @@ def test_every_behavior_is_described(name: str, capsys: pytest.CaptureFixture[st
     behavior = BEHAVIORS[name]
     assert not [o for o in behavior.options if f"  {o} = " not in told]
     assert not [s.name for r in behavior.setup().roles for s in r.machine.states if s.name not in told]
+
+
+ROOM = """schema = "poise.scene/1"
+[[bodies]]
+name = "crate"
+place = [0.35, 0.0, 0.21]
+sides = [0.4, 0.5, 0.4]
+mass = 8.0
+"""
+FALLS = (
+    '<mujoco><worldbody><geom type="plane" size="9 9 1"/><body name="crate" pos="0.35 0 0.21"><freejoint/>'
+    '<geom type="box" size="0.2 0.25 0.2" mass="8"/></body></worldbody></mujoco>'
+)
+
+
+@pytest.mark.parametrize("name", ["room.toml", "room.xml", "rubble:4,1"])
+def test_bodies_of_a_scene_move_around_the_figure(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("room.toml").write_text(ROOM, encoding="utf-8")
+    Path("room.xml").write_text(FALLS, encoding="utf-8")
+    words = ["synthesize", "step", "--scene", name, "-o", "a.bvh", "--report", "a.json", "--record", "a.html"]
+    assert run([*words, "--push", "chest 250 0 0 @0.1+0.1", "--seconds", "0.6"]) == 0
+    assert "States of figure [s]: balance 0.00 → relax foot" in capsys.readouterr().out
+    assert poise.load("a.bvh").frame_count == 61
+    report = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    assert report["schema"] == "poise.world/1"
+    scene, (figure,) = report["scene"], report["figures"].values()
+    assert scene["bodies"] == (4 if "rubble" in name else 1)
+    assert scene["contact_residual_p95_m_s"] < 1e-3
+    assert scene["momentum_error_max_Ns"] < 1e-10
+    assert figure["driver"] == "goals"
+    assert [s["name"] for s in figure["states"]][:3] == ["balance", "relax foot", "take step"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--engine", "mujoco"], "--engine"),
+        (["--set", "wall.distance=1"], "Options: friction=1"),
+        (["--push", "tail 1 2 3 @0"], "tail"),
+        (["--push", "crate.chest 1 2 3 @0"], "crate.chest"),
+    ],
+)
+def test_what_a_scene_of_bodies_cannot_have_is_refused(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("room.toml").write_text(ROOM, encoding="utf-8")
+    assert run(["synthesize", "balance", "--scene", "room.toml", "-o", "a.bvh", *words]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    with pytest.raises(FileFormatError, match="bodies, which move by physics"):
+        poise.synthesize("balance", scene="room.toml")
 
 
 @pytest.mark.parametrize(

@@ -527,8 +527,8 @@ def test_a_scene_file_that_makes_no_sense_is_refused(tmp_path: Path, change: tup
         read_scene(file)
 
 
-def test_synthesize_refuses_bodies_that_move_by_physics(tmp_path: Path) -> None:
+def test_bodies_that_move_by_physics_are_no_scene_of_surfaces(tmp_path: Path) -> None:
     file = tmp_path / "room.toml"
     file.write_text(ROOM.replace("BALL", "0, 1, 1").replace("GOAL", "0, 0, 1"), encoding="utf-8")
-    with pytest.raises(FileFormatError, match="poise simulate --scene"):
+    with pytest.raises(FileFormatError, match="poise synthesize --scene"):
         poise.synthesis.load_scene(file)

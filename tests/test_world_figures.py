@@ -271,8 +271,27 @@ def test_figures_that_make_no_sense_are_refused(tmp_path: Path, change: tuple[st
     file.write_text(FILE.replace(*change, 1), encoding="utf-8")
     with pytest.raises((FileFormatError, UnknownName), match=words):
         World(file).step()
-    with pytest.raises(FileFormatError, match="does not simulate"):
+    with pytest.raises(FileFormatError, match="poise synthesize --scene"):
         poise.synthesis.load_scene(file)
+
+
+def test_goals_lean_on_walls_of_a_scene_file(tmp_path: Path) -> None:
+    file = tmp_path / "wall.toml"
+    file.write_text(
+        'schema = "poise.scene/1"\n[[walls]]\nname = "wall"\nplace = [0.6, 0.0, 1.2]\nfacing = [-1, 0, 0]\n',
+        encoding="utf-8",
+    )
+    seen = {}
+    for scene in (file, None):
+        world = World(scene, figures={"eve": Goals("wall", options={"wall.count": 0})})
+        world.push("eve", poise.Push("chest", (200.0, 0.0, 0.0), start=0.1, duration=0.1))
+        for _ in range(80):
+            world.step()
+        driver = world.figure("eve").driver
+        assert isinstance(driver, Goals)
+        seen[scene] = {visit.name for visit in driver.visits}
+    assert "reach" in seen[file], "it did not know the wall"
+    assert "reach" not in seen[None]
 
 
 def test_names_and_drivers_that_make_no_sense_are_refused(person: poise.Character, walk: Motion) -> None:

@@ -51,8 +51,13 @@ def synthesize(
         option("NAME=VALUE", "Change an option of the behavior. Can be repeated.", "--set", panel=SCENE),
     ] = None,
     scene: Annotated[
-        Path | None,
-        option("FILE.toml", "Scene file to use instead of the behavior's own.", panel=SCENE),
+        str | None,
+        option(
+            "SCENE",
+            "Objects instead of the behavior's own: a scene file (.toml), also with bodies that move, a MuJoCo file "
+            "(.xml), or rubble:COUNT,SEED.",
+            panel=SCENE,
+        ),
     ] = None,
     responsiveness: Annotated[
         float,
@@ -148,7 +153,9 @@ def synthesize(
             "or --report."
         )
     files = [
-        Path(n) for n in (name if name.lower().endswith(".toml") else None, character, scene, clip) if n is not None
+        Path(n)
+        for n in (name if name.lower().endswith(".toml") else None, character, scene, clip)
+        if n is not None and not str(n).startswith("rubble:")
     ]
     require_kinds(output, record, live=live)
     if camera is not None and camera not in VIEWS:
@@ -162,18 +169,30 @@ def synthesize(
         raise InvalidValue(f"--responsiveness is {responsiveness:g}; give a positive number.")
     from poise.filter.forces import parse_push
     from poise.synthesis.figure import Settings
+    from poise.synthesis.scene_file import is_world
 
     pushes = [parse_push(p) for p in push or ()]
+    moves = scene is not None and is_world(scene)
     arguments: dict[str, Any] = {
         "pushes": pushes,
         "seconds": seconds,
-        **changes(behavior, scene, change, seed),
+        **changes(behavior, None if moves or scene is None else Path(scene), change, seed),
         "settings": Settings(responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]),
     }
     followed = None if clip is None else captured(clip)
     figure = None if character is None else figure_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None, is_allowed=allow)
+    if scene is not None and moves:
+        if followed is not None or engine != "own":
+            raise InvalidValue("--clip and --engine cannot be combined with a scene whose bodies move; leave them out.")
+        from poise.cli.world import play_goals, summarize_world
+
+        paths, page = (output, record, report), (port, headless) if live else None
+        with reporting_interrupts(*paths):
+            played = play_goals(behavior, figure, scene, pushes, arguments, paths, camera, page)
+        print_json(played.report.data) if json else summarize_world(played)
+        return
     with reporting_interrupts(output, report, record):
         if live:
             result = _run_live(

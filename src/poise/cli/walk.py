@@ -14,7 +14,7 @@ from poise.cli.app import app, note, note_warnings, out, output_path, output_pat
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import draw, keep, require_kinds, summarize_run
 from poise.cli.simulate import run_behind_bar
-from poise.cli.world import play_in_page
+from poise.cli.world import play_in_page, summarize_world
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def walk(
         around = World(scene, figures={"walker": walking}, terrain=ground, dt=made)
         for one in pushes:
             around.push("walker", one)
-        play_in_page(around, f"poise walk {file.name}", (output, record, report), port, headless)
+        summarize_world(play_in_page(around, f"poise walk {file.name}", (output, record, report), port, headless))
         return
     command, longest = _command(examples, speed, direction, turn, to, path, script)
     longest = longest if seconds is None else seconds

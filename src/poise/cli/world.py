@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +15,13 @@ from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kin
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from poise.body.character import Character
     from poise.core.motion import Motion
+    from poise.filter.forces import Push
     from poise.show.live_world import WorldRun
+    from poise.synthesis.behaviors.behavior import Behavior
     from poise.world import World
 
 SaveFigure = Annotated[
@@ -70,19 +75,12 @@ def world(
     require_kinds(None, record, live=live)
     made = World(scene, terrain=Terrain.parse(terrain), dt=1.0 / fps)
     require_figures(made, files)
-    source = LiveWorld(made, seconds=seconds if not live else 60.0, title=scene.name)
     with reporting_interrupts(record, report, *files.values()):
         if live:
+            source = LiveWorld(made, title=scene.name)
             run = play_live(source, port=port, headless=headless, is_saved=bool(files))
         else:
-            with progress(disable=not sys.stderr.isatty()) as bar:
-                task = bar.add_task("Simulating", total=seconds)
-
-                def watch() -> bool:
-                    bar.update(task, completed=made.time)
-                    return True
-
-                run = source.play(watch)
+            run = play_alone(made, seconds, scene.name)
         keep_world(run, files, record, report)
     if json:
         print_json(run.report.data)
@@ -116,12 +114,62 @@ def play_world(
     made = World(scene, figures={"figure": clip}, terrain=ground, dt=dt, friction=friction)
     for push in run["pushes"]:
         made.push("figure", push)
-    play_in_page(made, f"{file_name(motion)} in {Path(scene).name}", paths, port, headless)
+    summarize_world(play_in_page(made, f"{file_name(motion)} in {Path(scene).name}", paths, port, headless))
+
+
+def play_goals(
+    behavior: Behavior, character: Character | None, scene: str, pushes: Sequence[Push], run: dict[str, Any],
+    paths: tuple[Path | None, Path | None, Path | None], camera: str | None, live: tuple[int, bool] | None,
+) -> WorldRun:  # fmt: skip
+    """`poise synthesize --scene` of a scene whose bodies move: a world with one figure that goals drive.
+
+    Args:
+        behavior: What drives the figure.
+        character: The figure; the behavior's own if not given.
+        scene: As for the command.
+        pushes: On the figure.
+        run: Seconds, options of the behavior and settings.
+        paths: Of the motion, the recording and the report.
+        camera: View of the recording.
+        live: Port of the page, and whether no browser is opened; None without a page.
+    """
+    from poise.world import Goals, World
+    from poise.world.cast import cast_of
+
+    setup, settings = behavior.setup(run["options"], is_literal=run["settings"].is_literal), run["settings"]
+    goals = Goals(behavior, character, options=run["options"], settings=settings)
+    name = setup.roles[0].name
+    if name in cast_of(scene).drivers:
+        raise InvalidValue(f"The scene has a figure {name!r}, as the behavior has. Give it another name in the scene.")
+    made = World(scene, figures={name: goals}, dt=settings.dt)
+    for push in pushes:
+        made.push(name, replace(push, body=push.body.removeprefix(f"{name}.")))
+    title = f"poise synthesize {behavior.name} in {Path(scene).name}"
+    if live is not None:
+        return play_in_page(made, title, paths, *live, camera=camera)
+    played = play_alone(made, run["seconds"] or setup.seconds, title)
+    keep_world(played, {} if paths[0] is None else {name: paths[0]}, *paths[1:], camera=camera)
+    return played
+
+
+def play_alone(made: World, seconds: float, title: str) -> WorldRun:
+    """Run a world for so long [s], behind a progress bar."""
+    from poise.show.live_world import LiveWorld
+
+    with progress(disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("Simulating", total=seconds)
+
+        def watch() -> bool:
+            bar.update(task, completed=made.time)
+            return True
+
+        return LiveWorld(made, seconds=seconds, title=title).play(watch)
 
 
 def play_in_page(
-    made: World, title: str, paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool
-) -> None:
+    made: World, title: str, paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool,
+    *, camera: str | None = None,
+) -> WorldRun:  # fmt: skip
     """Play a world in a page and write what was asked for: the first figure's motion, the recording, the report."""
     from poise.show.live_world import LiveWorld
 
@@ -129,8 +177,8 @@ def play_in_page(
     with reporting_interrupts(output, record, report):
         source = LiveWorld(made, title=title)
         played = play_live(source, port=port, headless=headless, is_saved=output is not None)
-        keep_world(played, {} if output is None else {made.figures[0].name: output}, record, report)
-    summarize_world(played)
+        keep_world(played, {} if output is None else {made.figures[0].name: output}, record, report, camera=camera)
+    return played
 
 
 def figure_files(
@@ -163,8 +211,8 @@ def require_figures(world: World, files: dict[str, Path]) -> None:
         world.figure(name)
 
 
-def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, report: Path | None) -> None:
-    """Write what was asked for of a run: figures' motions, the recording, the report."""
+def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, report: Path | None, **look: Any) -> None:
+    """Write what was asked for of a run: figures' motions, the recording, the report; `look` is that of `draw`."""
     import poise.io
     from poise.io.files import all_or_none
     from poise.show.result_scene import scene_of_world
@@ -175,7 +223,7 @@ def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, repor
         if report is not None:
             run.report.save(report)
         if record is not None:
-            draw(scene_of_world(run.world), record)
+            draw(scene_of_world(run.world), record, **look)
     for name, file in files.items():
         note(f"{file}: {name}, {len(run.world.track)} frames")
 
@@ -190,3 +238,8 @@ def summarize_world(run: WorldRun) -> None:
         f"deepest {1e3 * scene['penetration_max_m']:.0f} mm",
         markup=False,
     )
+    for name, figure in run.report["figures"].items():
+        if "states" in figure:
+            path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in figure["states"] if " / " not in s["name"])
+            fell = "" if figure["fell"] is None else f" It fell at {figure['fell']:.2f} s."
+            out().print(f"States of {name} [s]: {path}.{fell}", markup=False)

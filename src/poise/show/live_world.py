@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class WorldRun:
     Attributes:
         world: As it is at the end.
         motion: What its first figure did.
-        report: Of the world, under "scene".
+        report: Schema "poise.world/1": its figures, and under "scene" its bodies.
         is_complete: False if it was interrupted.
     """
 
@@ -93,7 +94,7 @@ class LiveWorld:
                 is_complete = watch()
         except KeyboardInterrupt:
             is_complete = False
-        return WorldRun(world, world.motion(world.figures[0].name), Report({"scene": world.report()}), is_complete)
+        return WorldRun(world, world.motion(world.figures[0].name), _report(world), is_complete)
 
     def scene(self) -> Scene:
         scene = scene_of_world(self._world, title=self._title, is_now=True)
@@ -168,6 +169,18 @@ class LiveWorld:
         return world.bodies.names[self._scene_bodies[k]].removeprefix("scene/"), float(
             world.bodies.masses[self._scene_bodies[k]]
         )
+
+
+def _report(world: World) -> Report:
+    """What figures and bodies did; of one that goals drive its states too, as in the report of `poise.synthesize`."""
+    figures: dict[str, Any] = {}
+    for figure in world.figures:
+        own: dict[str, Any] = {"driver": _kind(figure.driver), "mass": figure.character.mass}
+        if isinstance(figure.driver, Goals):
+            states = [{"name": v.name, "start": v.start, "end": v.end} for v in figure.driver.visits]
+            own |= {"fell": figure.driver.fell, "states": states}
+        figures[figure.name] = own
+    return Report({"schema": "poise.world/1", "seconds": world.time, "figures": figures, "scene": world.report()})
 
 
 def _where(driver: Walking) -> tuple[Control, ...]:

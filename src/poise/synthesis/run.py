@@ -284,7 +284,7 @@ def synthesize(
             poses.append(world.q)
             velocities.append(world.v)
             for each in world.figures:
-                if each.name not in fell and _has_fallen(world.state, each.body):
+                if each.name not in fell and has_fallen(world.state, each.body):
                     fell[each.name] = world.time
             if on_step is not None:
                 on_step(world)
@@ -337,7 +337,7 @@ def synthesize(
     )
 
 
-def _has_fallen(state: State, body: Body) -> bool:
+def has_fallen(state: State, body: Body) -> bool:
     """Whether the center of mass is low and sinks fast, or lies; who sits down does neither."""
     height = float(state.com(body.root)[2])
     sinks = float(state.com_jacobian(body.root)[2] @ state.v)

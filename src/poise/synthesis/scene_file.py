@@ -18,8 +18,8 @@
     time = 3.0
 
 Lengths in meters, times in seconds, angles in degrees, Z up; the built-in figures stand at the origin and face +x.
-`poise simulate --scene` reads the same file, with [[bodies]], [[ropes]] and [rubble] that move by physics
-(`poise.world.scenes`), and [[figures]] (`poise.world.cast`).
+With [[bodies]], [[ropes]] and [rubble] that move by physics (`poise.world.scenes`), or [[figures]] (`poise.world.cast`)
+it is a world. `poise simulate --scene`, `poise synthesize --scene` and `poise world` run it.
 """
 
 from __future__ import annotations
@@ -61,6 +61,8 @@ INSIDE = 0.2
 EVENTS = ("remove", "move", "throw")
 FIGURE_EVENTS = ("drive", "push", "guide")
 """Events of [[figures]] and [[bodies]], which `poise.world.cast` reads."""
+MOVING = ("bodies", "ropes", "rubble", "figures")
+"""Tables of what moves by physics; a scene with one of them is a world."""
 
 
 def _positive(sizes: tuple[float, ...]) -> Any:
@@ -290,13 +292,30 @@ def scene_of(
         FileFormatError: as `load_scene`.
     """
     place, file = Place(path), scene_table(text, options, path=path)
-    for key in ("bodies", "ropes", "rubble", "figures"):
-        if getattr(file, key):
-            raise place.error(
-                f"it has {key}, which `poise synthesize` does not simulate.",
-                "Leave them out, or give the scene to `poise simulate --scene`.",
-            )
+    if moving := _moving(file):
+        raise place.error(
+            f"it has {', '.join(moving)}, which move by physics.",
+            "Run it with `poise synthesize --scene`, or in Python with poise.World(file, figures={...}).",
+        )
     return scene_from(file, place)
+
+
+def is_world(scene: str | os.PathLike[str]) -> bool:
+    """Whether a scene has what moves by physics: rubble, a MuJoCo file, or a scene file with such tables or events.
+
+    Raises:
+        FileFormatError: as `load_scene`.
+    """
+    path = Path(scene)
+    if str(scene).startswith("rubble:") or path.suffix.lower() == ".xml":
+        return True
+    return bool(_moving(scene_table(read_text(path, limit=MAX_BYTES), path=path)))
+
+
+def _moving(file: SceneTable) -> list[str]:
+    """Tables and events of a file that only a world plays."""
+    events = [key for key in FIGURE_EVENTS if any(key in event for event in file.events)]
+    return [key for key in MOVING if getattr(file, key)] + [f"events that {key}" for key in events]
 
 
 def scene_from(file: SceneTable, place: Place) -> Scene:

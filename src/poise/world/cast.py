@@ -28,11 +28,12 @@ from poise.body.toml_file import load_character
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.forces import Push
+from poise.goals.surroundings import Surface
 from poise.io import load
 from poise.io.files import read_text
 from poise.io.format import file_and_clip
 from poise.physics.mujoco_backend import model_of
-from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_table
+from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_from, scene_table
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, moved_to
 from poise.world.guides import MOST_HELP, Guide
@@ -112,10 +113,12 @@ class Cast(NamedTuple):
     Attributes:
         drivers: By the figure's name.
         events: Time [s], name of the figure or body, and its new driver, a push or a goal, in order.
+        walls: What stands around them, without the floor.
     """
 
     drivers: dict[str, Driver]
     events: tuple[tuple[float, str, Driver | Push | Guide], ...] = ()
+    walls: tuple[Surface, ...] = ()
 
 
 def cast_of(scene: str | os.PathLike[str] | None) -> Cast:
@@ -190,7 +193,9 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
             if character is not None:
                 _require_body(character, change.body, here)
             events.append((change.time, name, Push(change.body, change.force, change.time, change.duration)))
-    return Cast(drivers, tuple(sorted(events, key=lambda event: event[0])))
+    floor = file.floor.name if file.floor is not False else ""
+    walls = tuple(surface for surface in scene_from(file, place).surfaces if surface.name != floor)
+    return Cast(drivers, tuple(sorted(events, key=lambda event: event[0])), walls)
 
 
 def _goal_of(table: GuideTable, file: SceneTable, here: Place) -> tuple[float, str, Guide]:

@@ -30,6 +30,7 @@ from poise.filter.sensing import Asked
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
+from poise.goals.surroundings import Surface
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
@@ -66,12 +67,14 @@ class Driver(abc.ABC):
         character: The figure; None where another driver is to hand it over.
         q, v: Its pose (nq,) and velocity (nv,).
         friction: Least friction of what the figure touches; its world says so before it begins.
+        walls: What stands around it and never falls, as far as the scene file says; likewise.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
     """
 
     meets_ground: ClassVar[bool] = False
     friction: float = 0.8
+    walls: tuple[Surface, ...] = ()
     character: Character | None = None
     way: Array | None = None
     q: Array

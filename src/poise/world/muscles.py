@@ -23,6 +23,7 @@ from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.preset import Bounds
 from poise.filter.quasi_physical import JointLimits
+from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Scene, Surface
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
@@ -34,6 +35,7 @@ from poise.synthesis.figure import Settings
 from poise.synthesis.figure import Start as StartOf
 from poise.synthesis.prepared import prepared, steadied
 from poise.synthesis.records import Applied, Moved
+from poise.synthesis.run import has_fallen
 from poise.synthesis.world import Solved
 from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
@@ -100,8 +102,8 @@ class Goals(Driver):
     """A controller of `poise.synthesize` moves it by the torques of its muscles.
 
     The controller solves its step for the plane of the ground where it begins, with the least friction of the world,
-    and knows nothing of bodies; what touches it only startles it. Where its step has no solution, the
-    muscles let go for that step.
+    and for the walls and boxes of a scene file. It knows nothing of bodies; what touches it only startles it.
+    Where its step has no solution, the muscles let go for that step.
 
     Example:
         >>> world = poise.World("rubble:3,1", figures={"eve": poise.world.Goals("balance")})
@@ -117,6 +119,7 @@ class Goals(Driver):
 
     Attributes:
         failed_count: Steps without an answer, in which the muscles let go.
+        fell: When the figure fell, since the driver began [s], or None.
     """
 
     meets_ground: ClassVar[bool] = True
@@ -134,6 +137,7 @@ class Goals(Driver):
         self._role = setup.roles[0]
         self.character = prepared(built_in(self._role.character or "adult") if character is None else character)
         self.failed_count = 0
+        self.fell: float | None = None
         self._solved: Solved | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -153,11 +157,11 @@ class Goals(Driver):
             lowest = points[:, 2] - state.model.point_radii - terrain.heights(points[:, :2])
             q[2] -= float(lowest.min(initial=0.0))
         (x, y, z), (across, along, up) = foot.tolist(), below.normal[0].tolist()
-        ground = Scene((Surface("floor", (x, y, z), (across, along, up), friction=self.friction),))
+        ground = Scene((Surface("floor", (x, y, z), (across, along, up), friction=self.friction), *self.walls))
         settings = replace(self._settings, dt=dt)
         self._world = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
         world.mover = _Elsewhere()
-        self._dt, self._figure, self._felt = dt, character, False
+        self._dt, self._figure, self._felt, self.fell = dt, character, False, None
         self.q, self.v = (q, np.zeros(who.nv)) if start is None else (start[0].copy(), start[1].copy())
         world.q, world.v = self.q, self.v
 
@@ -182,6 +186,13 @@ class Goals(Driver):
             self._world.time += self._dt
         else:
             self._world.move(self._solved, Moved(self.q, self.v, self._world.forces))
+        if self.fell is None and has_fallen(self._world.state, self._world.figures[0].body):
+            self.fell = self._world.time
+
+    @property
+    def visits(self) -> tuple[Visit, ...]:
+        """States that the controller was in so far."""
+        return self._world.figures[0].controller.end(self._world.time)
 
 
 class _Elsewhere:

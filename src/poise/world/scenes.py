@@ -111,7 +111,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) ->
     for thing in (*scene.surfaces, *scene.holds):
         if np.isfinite(thing.until):
             raise FileFormatError(
-                f"{thing.name!r} is removed by an event, which `poise simulate` does not play.",
+                f"{thing.name!r} is removed by an event, which a world does not play.",
                 path=path,
                 cure="Leave this event out, or move the thing away: move, keys.",
             )

@@ -115,7 +115,7 @@ class World:
         for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
-            driver.friction = self.friction
+            driver.friction, driver.walls = self.friction, self._cast.walls
             driver.begin(driver.character, self.dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
@@ -196,7 +196,7 @@ class World:
         figure = self.figure(name)
         if figure.driver is None:
             raise InvalidValue(f"{name!r} is driven by the run that it belongs to; only other figures can change.")
-        driver.friction, character = self.friction, figure.character
+        driver.friction, driver.walls, character = self.friction, self._cast.walls, figure.character
         if driver.character is not None and driver.character.skeleton.names != character.skeleton.names:
             raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
         driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
