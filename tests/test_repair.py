@@ -23,6 +23,7 @@ from poise.check.clip import REPAIRED, findings_of
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion, Source
+from poise.core.typing import Array, Flags
 from poise.edit import Budget, FlightChange, Scope, ballistic, load_touches, mend, repair
 from poise.edit.direct import flight_notes
 from poise.edit.mend import Cures
@@ -34,18 +35,10 @@ from poise.phases.travel import direction_of_travel, find_loop
 from poise.show.motion_scene import scene_of_edit
 from poise.show.recording import record
 from poise.show.unpack import read_recording
-from poise.spacetime.balance import Problem, cost, improve, look, problem_of
-from poise.spacetime.figure import (
-    SPAN,
-    BlockSystem,
-    Figure,
-    Spline,
-    carry,
-    demand,
-    demand_rows,
-    exp_matrix,
-    right_jacobian,
-)
+from poise.spacetime.balance import Problem, cost, look, problem_of
+from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
+from poise.spacetime.newton import improve
+from poise.spacetime.spline import SPAN, Spline, solve_band
 from poise.spacetime.style import STILL
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
@@ -163,22 +156,51 @@ def test_the_spline_is_the_library_s() -> None:
     assert np.allclose(bends, other(times, nu=2), atol=1e-6)
 
 
-def test_the_block_solver_is_a_dense_one() -> None:
+def test_the_band_solver_is_a_dense_one() -> None:
     random = np.random.default_rng(5)
     count, size = 13, 3
-    system, dense, gradient = BlockSystem(count, size), np.zeros((count * size,) * 2), np.zeros(count * size)
-    for first in range(count - SPAN + 1):
-        rows, values = random.normal(size=(9, SPAN * size)), random.normal(size=9)
-        system.add(first, rows.T @ rows, (rows.T @ values).reshape(SPAN, size))
-        at = slice(first * size, (first + SPAN) * size)
-        dense[at, at] += rows.T @ rows
-        gradient[at] += rows.T @ values
+    rows = np.zeros((count, 9, (count + SPAN - 1) * size))
+    for first in range(count):
+        rows[first, :, first * size : (first + SPAN) * size] = random.normal(size=(9, SPAN * size))
+    flat = rows[..., : count * size].reshape(-1, count * size)
+    dense, gradient = flat.T @ flat, flat.T @ random.normal(size=len(flat))
+    H = np.zeros((count, SPAN, size, size))
+    for c in range(count):
+        for d in range(min(SPAN, count - c)):
+            H[c, d] = dense[(c + d) * size : (c + d + 1) * size, c * size : (c + 1) * size]
     free = np.ones(count, dtype=np.bool_)
     free[[0, 6]] = False
     kept = np.repeat(free, size)
     wanted = np.zeros(count * size)
     wanted[kept] = -np.linalg.solve(dense[np.ix_(kept, kept)], gradient[kept])
-    assert np.allclose(system.solve(free).ravel(), wanted, atol=1e-8)
+    assert np.allclose(solve_band(H, gradient.reshape(count, size), free).ravel(), wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("fps", [16.0, 30.0, 60.0])
+def test_the_step_begins_with_the_derivatives_of_the_cost(fps: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    motion, character = loaded(37)
+    clip = replace(motion, times=np.arange(motion.frame_count) / fps)
+    # without the ridge that spreads the load, the projected forces are those of least cost
+    monkeypatch.setattr("poise.spacetime.figure.RIDGE", 1e-8)
+    problem = problem_of(analyze(clip, character))
+    seen = improve(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), 10.0, problem.price)
+    gradients: list[Array] = []
+
+    def solved(H: Array, gradient: Array, is_free: Flags) -> Array:
+        gradients.append(gradient)
+        return np.zeros_like(gradient)
+
+    monkeypatch.setattr("poise.spacetime.newton.solve_band", solved)
+    improve(problem, seen, 100.0, problem.price)
+    used, step = np.flatnonzero(problem.is_used), 1e-5
+    for c in (0, 1, 5, problem.spline.count - 2, problem.spline.count - 1):
+        for n in (1, 5, 20):
+            change = np.zeros_like(seen.coefficients)
+            change[c, used[n]] = step
+            costs = [
+                cost(problem, look(problem, seen.coefficients + s * change), 100.0, problem.price) for s in (1, -1)
+            ]
+            assert gradients[0][c, n] == pytest.approx((costs[0] - costs[1]) / (4.0 * step), rel=1e-3, abs=1e-3)
 
 
 def test_a_standing_figure_is_carried_and_a_flying_one_is_not() -> None:
@@ -580,12 +602,12 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
     edited = repair(motion, character, verify=False)
     report = edited.report
     assert report["chosen"] == len(report["curve"]) - 1
-    assert len(report.motions) == len(report["curve"]) > 2
-    assert np.array_equal(report.motions[-1].rotations, edited.motion.rotations)
-    least = Changes.between(motion, report.motions[1]).root_moved.max()
+    assert len(report.motions()) == len(report["curve"]) > 2
+    assert np.array_equal(report.motions()[-1].rotations, edited.motion.rotations)
+    least = Changes.between(motion, report.motions()[1]).root_moved.max()
     assert 0.0 < least < Changes.between(motion, edited.motion).root_moved.max()
     path = tmp_path / "repair.html"
-    record(scene_of_edit(motion, edited.motion, report.data, choices=report.motions), path)
+    record(scene_of_edit(motion, edited.motion, report.data, choices=report.motions()), path)
     tracks = [t["name"] for t in read_recording(path).header["tracks"]]
     with launched() as browser, opened(browser, path) as page:
         dots = page.locator("#choices .dot")

@@ -198,7 +198,7 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
             from poise.show.motion_scene import scene_of_edit
 
             has_layers = asked.record.suffix.lower() == ".html"
-            choices = edited.report.motions if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
+            choices = edited.report.motions() if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
             scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers, choices=choices)
             draw(scene, asked.record)
     if asked.json:

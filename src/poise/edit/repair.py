@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,10 @@ from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.floor import carried_ground
 from poise.phases.travel import find_loop
-from poise.spacetime.balance import Look, Problem, apply_offsets, look, problem_of
+from poise.spacetime.balance import Problem, apply_offsets, look, problem_of
+from poise.spacetime.figure import Figure
 from poise.spacetime.search import ENOUGH, ROUNDS, Limits, Point, is_in_vain, point_of, search, within
+from poise.spacetime.spline import Spline
 from poise.terrain import Terrain
 
 AGAIN = 2
@@ -156,31 +159,27 @@ def repair(
         "grips": grips,
     }
 
-    def changed_by(problem: Problem, state: Look, amount: float = 1.0) -> Motion:
-        offsets = amount * problem.spline.evaluate(state.coefficients, motion.times)
-        offsets[list(exact)] = 0.0
-        return apply_offsets(body, motion, offsets, problem.figure)
-
     problem = problem_of(seen, **may)
+    changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
     limits = _limits(problem, asked, budget)
     states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
     # who names a budget or an interval has decided already
     in_vain = budget is None and interval is None and is_in_vain(curve[0], curve[-1])
     number = 0 if in_vain else len(curve) - 1
     chosen = states[number]
-    others = [changed_by(problem, state) for state in states[1:]]
     for _ in range(AGAIN if number else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
-        anew = problem_of(analyze(changed_by(problem, chosen), body, **how), made=chosen.coefficients, **may)
+        anew = problem_of(analyze(changed_by(chosen), body, **how), made=chosen, **may)
         same = {"origins": problem.origins, "room": problem.room, "lift": problem.lift, "looked": problem.looked}
         anew = replace(anew, price=problem.price, ease=problem.ease, **same)
-        chosen = within(anew, look(anew, chosen.coefficients), curve[number].weight, limits, rounds=ROUNDS[1])
-        curve[number] = point_of(anew, chosen, curve[number].weight)
+        state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
+        curve[number] = point_of(anew, state, curve[number].weight)
+        chosen = state.coefficients
     looked = {"interval": interval, "only_touches": flags is not None, "grips": grips}
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
     def edited_by(amount: float) -> Edited:
-        result = changed_by(problem, chosen, amount)
+        result = changed_by(chosen, amount)
         changes = Changes.between(motion, result, root_mover(body))
         report = report_of(
             "repair",
@@ -212,15 +211,35 @@ def repair(
         report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, grips)
         report.data["curve"] = [point.report() for point in curve]
         report.data["chosen"] = number
-        motions = [motion, *others]
-        motions[number] = result
-        return Edited(result, replace(report, motions=tuple(motions)))
+        return Edited(result, replace(report, motions=partial(_choices, changed_by, states, number, result)))
 
     edited = edited_by(scope.amount)
     if not verify or not number:
         return edited
     ground = terrain if isinstance(terrain, str) else None
     return verified(edited, motion, character, edited_by, floor=floor, terrain=ground)
+
+
+def _changed_by(
+    motion: Motion,
+    body: Character,
+    figure: Figure,
+    spline: Spline,
+    exact: Sequence[int],
+    coefficients: Array,
+    amount: float = 1.0,
+) -> Motion:
+    """The clip with a part of the offsets of these coefficients."""
+    offsets = amount * spline.evaluate(coefficients, motion.times)
+    offsets[list(exact)] = 0.0
+    return apply_offsets(body, motion, offsets, figure)
+
+
+def _choices(
+    changed_by: Callable[[Array], Motion], states: Sequence[Array], number: int, chosen: Motion
+) -> tuple[Motion, ...]:
+    """The clip at each point of the curve."""
+    return tuple(chosen if k == number else changed_by(state) for k, state in enumerate(states))
 
 
 def _limits(problem: Problem, asked: Budget, given: Budget | None) -> Limits:

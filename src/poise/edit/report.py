@@ -93,11 +93,11 @@ class EditReport:
 
     Attributes:
         data: What `--report` writes.
-        motions: The clip at each point of `data["curve"]`, where an edit gives a curve.
+        motions: Makes the clips at the points of `data["curve"]`, where an edit gives a curve.
     """
 
     data: dict[str, Any] = field(default_factory=dict)
-    motions: tuple[Motion, ...] = ()
+    motions: Callable[[], tuple[Motion, ...]] = tuple
 
     def __getitem__(self, name: str) -> Any:
         return self.data[name]

@@ -17,7 +17,6 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from scipy import ndimage
@@ -35,8 +34,9 @@ from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
 from poise.phases.travel import in_place_velocity
-from poise.spacetime.figure import SPAN, BlockSystem, Carried, Demand, Figure, Pose, Spline, carry, demand, demand_rows
-from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of, turn_rows
+from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
+from poise.spacetime.spline import SPAN, Spline
+from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
@@ -59,8 +59,6 @@ SPREAD = 4.0
 """A low-pass at f spreads the force of a landing over 1 / (SPREAD f) to both sides, so a point may carry there too."""
 LIGHT = 0.004
 """Joints that carry less than this share of the mass stay as they are [1]."""
-CHUNK = 96
-"""Frames whose rows are made at once."""
 EXACT = 1e8
 """Price of an offset in frames that must stay as they are."""
 
@@ -139,9 +137,36 @@ class Problem:
         return self.spline.values(self.figure.times), self.spline.values(self.figure.times, 2)
 
     @cached_property
+    def first(self) -> Index:
+        """First of the coefficients that matter in each frame, shape (K,)."""
+        return self.spline.first(self.figure.times)
+
+    @cached_property
+    def windows(self) -> tuple[Index, Array]:
+        """Frames by the first coefficient that their balance sees, and the weights of what they see.
+
+        Returns:
+            Frames (M + 2 (SPAN − 1), F), filled up with K: those of coefficient c are in row c + SPAN − 1. Weights of
+            the frame before, itself and after on SPAN coefficients from c on, shape (3, M + 2 (SPAN − 1), F, SPAN).
+        """
+        frames, lead = len(self.first), SPAN - 1
+        group = self.first[np.maximum(np.arange(frames) - 1, 0)]
+        place = np.arange(frames) - np.searchsorted(group, group)
+        members = np.full((self.spline.count + 2 * lead, int(place.max()) + 1), frames)
+        members[group + lead, place] = np.arange(frames)
+        weights = np.zeros((3, *members.shape, SPAN))
+        for lag in (-1, 0, 1):
+            k = np.arange(max(0, -lag), frames - max(0, lag))
+            for n in range(4):
+                weights[lag + 1, group[k] + lead, place[k], self.first[k + lag] + n - group[k]] = self.basis[0][
+                    k + lag, n
+                ]
+        return members, weights
+
+    @cached_property
     def is_open(self) -> Flags:
         """Frames in which anything may change, shape (K,)."""
-        first = self.spline.first(self.figure.times)
+        first = self.first
         matters = self.basis[0] > 0.0
         return np.asarray((self.is_free[first[:, None] + np.arange(4)] & matters).any(axis=1))
 
@@ -200,133 +225,33 @@ def look(problem: Problem, coefficients: Array) -> Look:
 
 def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
     """What the search minimizes: weight · what is left + offsets, their bends, slip, sinking and turns of the head."""
-    bends = _bends(problem, seen.coefficients)
-    slip = _slip(problem, seen.pose)
+    bends = bends_of(problem, seen.coefficients)
+    slip = slip_of(problem, seen.pose)
     return float(
         weight * np.square(seen.carried.left).sum()
         + (price * np.square(seen.offsets)).sum()
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
         + np.square(slip / (SLIP * problem.size)).sum()
-        + np.square(_off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
+        + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
         + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
     )
 
 
-def improve(problem: Problem, seen: Look, weight: float, price: Array) -> Look:
-    """One Gauss-Newton step with the contact forces projected out, halved until it helps."""
-    step = _step(problem, seen, weight, price)
-    before, part = cost(problem, seen, weight, price), 1.0
-    for _ in range(5):
-        tried = look(problem, seen.coefficients + part * step)
-        if cost(problem, tried, weight, price) < before:
-            return tried
-        part *= 0.35
-    return seen
-
-
-def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
-    """The step of all coefficients (M, N): solve (Σ rowᵀ row) y = −Σ rowᵀ residual."""
-    figure, spline = problem.figure, problem.spline
-    used = np.flatnonzero(problem.is_used)
-    count, frames = len(used), len(figure.times)
-    system = BlockSystem(spline.count, count)
-    first = spline.first(figure.times)
-    group = first[np.maximum(np.arange(frames) - 1, 0)]
-    # the weights of a frame and its neighbors on the SPAN coefficients from its group's on
-    before, here, after = (_window(problem.basis[0], first, group, lag) for lag in (-1, 0, 1))
-    bend = _window(problem.basis[1], first, group, 0)
-    bends, slip = _bends(problem, seen.coefficients), _slip(problem, seen.pose) / (SLIP * problem.size)
-    off = _off_ground(problem, seen.pose) / (SLIP * problem.size)
-    gaze = gaze_turns(seen.pose, problem.head, problem.looked) / GAZE
-    smooth_price = SMOOTH**4 * problem.price
-    for begin in range(0, frames, CHUNK):
-        end = min(begin + CHUNK, frames)
-        inner = slice(max(begin, 1) - 1, min(end, frames - 1) - 1)
-        root = math.sqrt(weight) * np.swapaxes(seen.carried.root[inner], 1, 2) * problem.scale
-        lags = demand_rows(figure, seen.pose, seen.wanted, inner, seen.carried.forces)
-        balance = np.zeros((end - begin, 6, SPAN, count))
-        shift = inner.start + 1 - begin
-        for window, rows in zip((before, here, after), lags):
-            k = slice(inner.start + 1, inner.stop + 1)
-            balance[shift : shift + len(rows)] += np.einsum("kw,kin->kiwn", window[k], root @ rows[:, :, used])
-        wanted = np.concatenate([seen.wanted.force[inner], seen.wanted.moment[inner]], axis=1)
-        left = np.zeros((end - begin, 6))
-        left[shift : shift + len(wanted)] = (root @ wanted[..., None])[..., 0]
-        standing = _standing_rows(problem, seen.pose, slice(begin, end), used, off)
-        turning = turn_rows(figure, seen.pose, slice(begin, end), problem.head)[:, :, used] / GAZE
-        for a, z in _alike(group, begin, end):
-            k, own = slice(a, z), slice(a - begin, z - begin)
-            rows = [balance[own].reshape(-1, SPAN * count)]
-            values = [left[own].ravel()]
-            if problem.head >= 0:
-                rows.append(np.einsum("kw,kin->kiwn", here[k], turning[own]).reshape(-1, SPAN * count))
-                values.append(gaze[k].ravel())
-            for point, jacobian in standing:
-                on = np.flatnonzero(problem.stands[k, point])
-                if len(on):
-                    spread = np.einsum("kw,kin->kiwn", here[k][on], jacobian[own][on])
-                    rows.append(spread.reshape(-1, SPAN * count))
-                    values.append(slip[k, point][on].ravel())
-                astray = np.flatnonzero(off[k, point])
-                if len(astray):
-                    along = np.einsum("ki,kin->kn", problem.normals[k, point][astray], jacobian[own][astray])
-                    rows.append(np.einsum("kw,kn->kwn", here[k][astray], along).reshape(-1, SPAN * count))
-                    values.append(off[k, point][astray])
-            stacked = np.concatenate(rows)
-            square = (stacked.T @ stacked).reshape(SPAN, count, SPAN, count)
-            gradient = (stacked.T @ np.concatenate(values)).reshape(SPAN, count)
-            each = np.arange(count)
-            cost, smooth = price[k][:, used], smooth_price[k][:, used]
-            square[:, each, :, each] += np.einsum("ku,kv,kd->duv", here[k], here[k], cost)
-            square[:, each, :, each] += np.einsum("ku,kv,kd->duv", bend[k], bend[k], smooth)
-            gradient += here[k].T @ (cost * seen.offsets[k][:, used]) + bend[k].T @ (smooth * bends[k][:, used])
-            most = min(SPAN, spline.count - int(group[a]))
-            system.add(int(group[a]), square.reshape(SPAN * count, -1)[: most * count, : most * count], gradient[:most])
-    step = np.zeros((spline.count, figure.size))
-    step[:, used] = system.solve(problem.is_free)
-    return step
-
-
-def _window(basis: Array, first: Index, group: Index, lag: int) -> Array:
-    """Weights (K, SPAN) of the neighbor `lag` frames on on the coefficients from `group` on; zero at the ends."""
-    frames = len(basis)
-    at = np.arange(frames) + lag
-    window = np.zeros((frames, SPAN))
-    for k in np.flatnonzero((at >= 0) & (at < frames)):
-        shift = int(first[at[k]] - group[k])
-        window[k, shift : shift + 4] = basis[at[k]][: SPAN - shift]
-    return window
-
-
-def _alike(group: Index, begin: int, end: int) -> list[tuple[int, int]]:
-    """Runs of frames of one group."""
-    cuts = begin + 1 + np.flatnonzero(np.diff(group[begin:end]))
-    return list(pairwise([begin, *cuts.tolist(), end]))
-
-
-def _bends(problem: Problem, coefficients: Array) -> Array:
+def bends_of(problem: Problem, coefficients: Array) -> Array:
     """Second derivative of the offsets [1/s²], shape (K, N)."""
-    first = problem.spline.first(problem.figure.times)
-    return sum(problem.basis[1][:, k, None] * coefficients[first + k] for k in range(4))  # pyright: ignore
+    return sum(problem.basis[1][:, k, None] * coefficients[problem.first + k] for k in range(4))  # pyright: ignore
 
 
-def _slip(problem: Problem, pose: Pose) -> Array:
+def slip_of(problem: Problem, pose: Pose) -> Array:
     """Way of standing points from where they stand [m], shape (K, P, 3); zero for others."""
     return np.where(problem.stands[..., None], pose.points - problem.anchors, 0.0)
 
 
-def _off_ground(problem: Problem, pose: Pose) -> Array:
+def off_ground(problem: Problem, pose: Pose) -> Array:
     """How far points that do not stand are too deep (below 0) or, where they carry, too high [m], shape (K, P)."""
     moved = np.sum((pose.points - problem.origins) * problem.normals, axis=2)
     off = np.minimum(moved + problem.room, 0.0) + np.maximum(moved - problem.lift, 0.0)
     return np.where(problem.stands, 0.0, off)
-
-
-def _standing_rows(problem: Problem, pose: Pose, frames: slice, used: Index, off: Array) -> list[tuple[int, Array]]:
-    """Of each point that stands, sinks or lifts in these frames, how it moves with the offsets, shape (k, 3, used)."""
-    scale = 1.0 / (SLIP * problem.size)
-    points = np.flatnonzero(problem.stands[frames].any(axis=0) | (off[frames] != 0.0).any(axis=0))
-    return [(int(p), scale * problem.figure.point_rows(pose, frames, int(p))[:, :, used]) for p in points]
 
 
 def problem_of(
@@ -396,8 +321,8 @@ def problem_of(
     )
     up = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (len(kept), extra, 3))
     places = pose.centers[kept][:, list(held)] if extra else np.zeros((len(kept), 0, 3))
-    spacing = max(KNOTS, 2.0 * float(np.median(np.diff(figure.times))))
-    spline = Spline.over(float(figure.times[0]), float(figure.times[-1]), spacing)
+    least = 2.0 * float(np.median(np.diff(figure.times)))
+    spline = Spline.over(float(figure.times[0]), float(figure.times[-1]), KNOTS, least)
     return Problem(
         figure,
         character,

@@ -13,7 +13,8 @@ import numpy as np
 
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.spacetime.balance import REACH, Look, Problem, improve, look
+from poise.spacetime.balance import REACH, Look, Problem, look
+from poise.spacetime.newton import improve
 from poise.spacetime.style import gaze_turns
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -84,16 +85,18 @@ class Limits(NamedTuple):
     gaze: float
 
 
-def search(problem: Problem, start: Look, limits: Limits) -> tuple[list[Look], list[Point]]:
-    """States from the least change to the most physical within the limits, and what is to be seen of each."""
-    states, curve = [start], [point_of(problem, start, 0.0)]
+def search(problem: Problem, start: Look, limits: Limits) -> tuple[list[Array], list[Point]]:
+    """Coefficients from the least change to the most physical within the limits, and what is to be seen of each."""
+    states, curve = [start.coefficients], [point_of(problem, start, 0.0)]
+    state = start
     for weight in WEIGHTS:
         if curve[-1].left < ENOUGH:
             break
-        tried = within(problem, states[-1], weight, limits)
+        tried = within(problem, state, weight, limits)
         seen = point_of(problem, tried, weight)
         if seen.left < GAIN * curve[-1].left:
-            states.append(tried)
+            state = tried
+            states.append(tried.coefficients)
             curve.append(seen)
         elif len(curve) > 1:
             break  # more weight buys nothing any more
