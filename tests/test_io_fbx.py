@@ -44,12 +44,41 @@ json.dump({"rows": rows, "fps": render.fps / render.fps_base}, open(made, "w"))
 def by_the_other_importer(path: Path, motion: Motion) -> np.ndarray:
     """Places of the joints [m], as Blender's importer in Python has them, which shares no code with the one in C++."""
     script, made = path.with_suffix(".py"), path.with_suffix(".json")
-    script.write_text(ORACLE)
-    call = [str(script) if c == str(fbx.SCRIPT) else c for c in fbx._blender() or ()]
-    subprocess.run([*call, str(path), str(made), str(motion.frame_count)], capture_output=True, check=True, timeout=300)
+    in_blender(script, ORACLE, str(path), str(made), str(motion.frame_count))
     told = json.loads(made.read_text())
     assert told["fps"] == pytest.approx(motion.fps, rel=1e-4)
     return np.array([[row[name] for name in motion.skeleton.names] for row in told["rows"]])
+
+
+LOOSE = """
+import sys
+import bpy
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add(enter_editmode=True)
+arm = bpy.context.object
+bone = arm.data.edit_bones.new("tip")
+bone.parent, bone.head, bone.tail = arm.data.edit_bones["Bone"], (0, 0, 1), (0, 0, 2)
+bpy.ops.object.mode_set(mode="OBJECT")
+for name, held in (("skin", (0, 1)), ("scenery", ())):
+    mesh = bpy.data.meshes.new(name)
+    mesh.from_pydata([(0, 0, 0), (1, 0, 1), (0, 1, 2)], [], [(0, 1, 2)])
+    thing = bpy.data.objects.new(name, mesh)
+    bpy.context.collection.objects.link(thing)
+    thing.parent = arm
+    thing.modifiers.new("Armature", "ARMATURE").object = arm
+    thing.vertex_groups.new(name="tip").add(held, 1.0, "REPLACE")
+for frame, turn in ((0, 0.0), (10, 1.0)):
+    arm.pose.bones["tip"].rotation_quaternion = (1.0 - turn / 4, turn / 4, 0.0, 0.0)
+    arm.pose.bones["tip"].keyframe_insert("rotation_quaternion", frame=frame)
+bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
+"""
+
+
+def in_blender(script: Path, text: str, *words: str) -> None:
+    """Let Blender run a script."""
+    script.write_text(text)
+    call = [str(script) if c == str(fbx.SCRIPT) else c for c in fbx._blender() or ()]
+    subprocess.run([*call, *words], capture_output=True, check=True, timeout=300)
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +126,20 @@ def test_skin_and_clips_stay(tmp_path: Path) -> None:
     assert back.source.document.meshes[0].texture
     again = poise.load(file, clip="Walk")  # from memory and cache, without Blender
     assert again.frame_count > 1
+
+
+@needs_blender
+@pytest.mark.long
+def test_loose_vertices_and_scenery_make_no_bone_and_clips_start_at_0(tmp_path: Path) -> None:
+    file = tmp_path / "loose.fbx"
+    in_blender(tmp_path / "make.py", LOOSE, str(file))
+    motion = poise.load(file)
+    assert not [name for name in motion.skeleton.names if "neutral" in name]
+    assert {"Bone", "tip"} <= set(motion.skeleton.names)
+    assert motion.source is not None
+    assert "start" not in motion.source.evidence
+    (skin,) = motion.source.document.meshes
+    assert len(skin.positions) == 3
 
 
 @needs_blender

@@ -17,6 +17,7 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import poise.io
+from poise.cli.describe import describe_file
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion, Source
@@ -871,6 +872,14 @@ def test_a_last_joint_may_vanish_and_one_that_carries_others_may_not(tmp_path):
     content["nodes"][2]["scale"] = [0.0, 0.0, 0.0]
     with pytest.raises(FileFormatError, match="'hip' is mirrored or scaled to nothing"):
         poise.load(saved(tmp_path, content))
+
+
+def test_info_says_why_a_clip_cannot_be_used(tmp_path):
+    content = made()
+    content["animations"][0]["channels"][1]["target"] = {"node": 2, "path": "scale"}  # down to nothing
+    found = describe_file(saved(tmp_path, content), ReadOptions())
+    assert found["joints"] == ["root", "hip", "knee"]
+    assert any("cannot be used: Joint 'hip' is mirrored or scaled to nothing" in w for w in found["warnings"])
 
 
 def test_sparse_keys_are_sampled_at_a_multiple_of_their_rate(tmp_path):

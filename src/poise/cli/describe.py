@@ -162,6 +162,8 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
             found |= _of_character(character, None)
             if not warnings and (doubt := mass_doubt(character, height_of(skeleton))):
                 warnings.append(doubt)
+    if describe is not None and facts is None and skeleton is not None:
+        warnings.append(f"Its motion cannot be used: {refusal.problem} {refusal.cure or ''}".strip())
     for key, value in (facts or {}).items():
         if key == "evidence":
             found["evidence"] = found["evidence"] | value

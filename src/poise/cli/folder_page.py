@@ -36,6 +36,7 @@ class Done:
     target: str
     key: str
     seconds: float
+    """Processor time, with that of programs it started (not on Windows) [s]."""
     measures: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

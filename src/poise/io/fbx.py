@@ -2,7 +2,7 @@
 
 Blender is found by itself: the program of that name, the package `bpy` of this Python, or what the environment variable
 POISE_BLENDER names (Blender, or a Python that has `bpy`). It turns a file into glTF, and glTF into FBX. Its importers
-put the first frame of a clip at frame 1; Poise's clips begin at their first key, so nothing shifts.
+would put time 0 of an FBX at frame 1; they are told not to.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import sys
 from itertools import pairwise
 
 import bpy  # pyright: ignore[reportMissingImports]
+from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
 
 
 def open_file(path: str, kind: str, rate: float) -> None:
@@ -28,10 +29,11 @@ def open_file(path: str, kind: str, rate: float) -> None:
             raise SystemExit(f"Blender {bpy.app.version_string} no longer reads Collada; Blender 4.5 and older do.")
         bpy.ops.wm.collada_import(filepath=path)
     elif "fbx_import" in dir(bpy.ops.wm):
-        bpy.ops.wm.fbx_import(filepath=path)
+        bpy.ops.wm.fbx_import(filepath=path, anim_offset=0.0)
     else:
-        bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False)
+        bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False, anim_offset=0.0)
     settle_armatures()
+    skin_every_vertex()
     put_keys_on_frames(rate)
 
 
@@ -71,6 +73,34 @@ def put_keys_on_frames(rate: float) -> None:
                 if abs(key.co[0] - round(key.co[0])) < 0.02:
                     key.co[0] = round(key.co[0])
             curve.update()
+
+
+def skin_every_vertex() -> None:
+    """A vertex that no bone moves takes the bones of the nearest that has some; a mesh without any is no skin.
+
+    Else the exporter would invent a bone for them, `neutral_bone`, which Poise would take for a limb.
+    """
+    for thing in bpy.data.objects:
+        skins = [m for m in getattr(thing, "modifiers", ()) if m.type == "ARMATURE" and m.object is not None]
+        if thing.type != "MESH" or not skins:
+            continue
+        bones = {bone.name for m in skins for bone in m.object.data.bones}
+        groups = {group.index: group for group in thing.vertex_groups if group.name in bones}
+        held = {v.index: [g for g in v.groups if g.group in groups and g.weight > 0.0] for v in thing.data.vertices}
+        near = KDTree(len(held))
+        for vertex in thing.data.vertices:
+            if held[vertex.index]:
+                near.insert(vertex.co, vertex.index)
+        near.balance()
+        loose = [index for index, found in held.items() if not found]
+        if len(loose) == len(held):
+            for modifier in skins:
+                thing.modifiers.remove(modifier)
+            continue
+        for index in loose:
+            _, other, _ = near.find(thing.data.vertices[index].co)
+            for weight in [(g.group, g.weight) for g in held[other]]:
+                groups[weight[0]].add([index], weight[1], "REPLACE")
 
 
 def settle_armatures() -> None:
