@@ -308,6 +308,22 @@ def test_strict_walks_for_thirteen_seconds() -> None:
     assert np.abs(off[:, 2]).max() <= 0.08
 
 
+@pytest.mark.parametrize("force", [900.0, -900.0])
+def test_strict_falls_where_its_body_sinks_and_does_not_walk_on_while_it_lies(force: float) -> None:
+    """It tumbled on for meters, legs walking in the air, until a rule for pushed figures said that it falls."""
+    motion, character = walk(4.5)
+    options = Options(physicality=Physicality(is_strict=True))
+    run = simulate(motion, character, pushes=[Push("chest", (force, 0.0, 0.0), 1.0, 0.2)], options=options)
+    assert run.report["events"][0]["outcome"] == "fallen"
+    places = body_positions(character, run.q)
+    height = places[:, [0, character.body_index("chest")], 2].max(axis=1) - character.floor
+    down = int(np.argmax(height < 0.38))
+    assert 0 < run.times[down] - 1.0 < 1.5
+    assert np.linalg.norm(places[-1, 0, :2] - places[down, 0, :2]) < 1.0
+    assert np.linalg.norm(places[-1] - places[-20], axis=1).max() < 0.05
+    assert run.report["fall"]["unexplained_rise_J"] < 5.0
+
+
 @pytest.mark.parametrize("role", sorted(walk()[1].roles))
 def test_every_role_can_be_pushed(role: str) -> None:
     motion, character = walk(0.5)

@@ -344,20 +344,20 @@ class SimulatedCharacter:
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
                 landing=tuple(goal.landing.tolist()), steps=g.steps and not g.has_support, returns=g.is_returning,
             )  # fmt: skip
-        friction, is_falling = self.options.friction, self.fall is not None
-        self.contacts = contacts = contacts_of(f, s, friction, self.contacts, is_falling=is_falling)
+        self.contacts = contacts_of(f, s, self.options.friction, self.contacts, is_falling=self.fall is not None)
         external = limbs.external.copy()
         for k, push in enumerate(pushes):
             if push.is_solved_for:
                 external -= s.external_torque(int(limbs.hit_body[k]), limbs.hit_place[k], limbs.hit_force[k])
-        return Sensed(Step(s, contacts, dt=self.dt, external=external), f.gaps, footholds, planned)
+        return Sensed(Step(s, self.contacts, dt=self.dt, external=external), f.gaps, footholds, planned)
 
     def targets(self, reference: ReferenceFrame, sensed: Sensed) -> Targets:
         """What the controllers ask of this step."""
         setup, f, fall, is_strict = self.setup, self.problem, self.fall, self.options.physicality.is_strict
         part = 1.0 if fall is None else LET_GO
         if is_strict and fall is None:
-            part = strict_authority(setup, self.state, reference, self.follower.height)
+            part, sinks = strict_authority(setup, self.state, reference, self.follower.height)
+            self.goal.values.falls = self.goal.values.falls or sinks
         f.values.authority, f.values.is_falling = part, fall is not None
         for goal in self.goal_points:
             if goal.is_on(self.time) and (limb := self.limbs.limb_of[self.character.body_index(goal.body) + 1]) >= 0:

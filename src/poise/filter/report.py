@@ -24,7 +24,7 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Companion, Force, PointGoal, Thing
 from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_LEAN, LARGEST_TURN, LARGEST_WAY
 from poise.filter.quasi_physical import FALLBACK_WEIGHT, HOVERING, StepRecord
-from poise.filter.targets import LONGEST_STEP, LONGEST_SWING, RISE
+from poise.filter.targets import LONGEST_STEP, LONGEST_SWING, RISE, SUNK
 from poise.io.files import write_atomically
 from poise.phases.contacts import skating_frames
 from poise.terrain import Terrain
@@ -45,6 +45,7 @@ CONSTANTS = {
     "free_root.largest_way_m": LARGEST_WAY,
     "free_root.fallen_tilt_rad": FALLEN_TILT,
     "free_root.fallen_drop_legs": FALLEN_DROP,
+    "free_root.sunk_legs": SUNK,
 }
 """Numbers that no preset changes, for the settings in the report."""
 

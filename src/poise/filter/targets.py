@@ -34,6 +34,9 @@ LONGEST_SWING, LONGEST_STEP = 0.6, 0.6
 """Where nobody holds the root: a foot that lands later than this [s] lands as if it were then, and no foot lands
 farther than this from under the center of mass [m], for a leg of 0.82 m, than it would else."""
 
+SUNK = 0.35
+"""A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
+
 HANDS = 2.0
 """Weight of the hands of a falling figure, times its mass [kg]."""
 
@@ -83,11 +86,15 @@ def strict_targets(
     )
 
 
-def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, height: float) -> float:
-    """How much a figure whose root nobody holds can still do about where it is, with the ground so high [m]."""
-    error = setup.model.difference(state.q, reference.q, 1.0)
+def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, height: float) -> tuple[float, bool]:
+    """How much a figure whose root nobody holds can still do about where it is, and whether it falls.
+
+    It falls where its center of mass is too far below its place; see `SUNK`. The ground is so high [m].
+    """
+    error, leg = setup.model.difference(state.q, reference.q, 1.0), setup.character.leg_length
     tilt, drop = float(np.linalg.norm(error[3:6])), float(error[2]) + height
-    return authority(tilt, drop, setup.character.leg_length)
+    sunk = float(reference.com[2]) + height - float(state.com(setup.model.roots[0])[2])
+    return authority(tilt, drop, leg), sunk > SUNK * leg
 
 
 def strict_landing(
