@@ -10,9 +10,9 @@ import pytest
 import poise
 from poise.check.clip import findings_of
 from poise.core.motion import Motion
-from poise.edit import Budget, ballistic, clean, ground, mend, spin
+from poise.edit import Budget, ballistic, clean, ground, mend, retime, spin
 from poise.edit.report import new_findings
-from tests.clips import needs_motions
+from tests.clips import MOTIONS, needs_motions
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
 from tests.planted import clean as clip
 
@@ -121,6 +121,29 @@ def test_a_flip_there_and_back_is_turned_back_between() -> None:
     assert "glitch" not in failing(result)
 
 
+def test_pairs_of_flips_are_found_among_others_and_those_near_the_end_are_turned_back() -> None:
+    motion = clip("sample")
+    joint = motion.skeleton.index("LeftArm")
+    frames = np.arange(motion.frame_count)
+    flip = np.zeros((motion.frame_count, 3))
+    flip[frames >= 60, 0] = np.radians(80.0)  # this one stays
+    flip[(frames >= 100) & (frames < 180), 2] = np.radians(150.0)
+    (found,) = findings_of(clean(turned(motion, joint, flip)).motion)
+    assert (found.name, found.frames) == ("glitch", ((59, 60),))
+    flip[:] = 0.0
+    flip[frames >= motion.frame_count - 20, 2] = np.radians(150.0)
+    assert "glitch" not in failing(clean(turned(motion, joint, flip)).motion)
+
+
+def test_a_frame_left_out_is_no_fault_where_the_times_say_so() -> None:
+    motion = clip("sample")
+    fast = replace(motion, translations=motion.translations + [[[8.0, 0.0, 0.0]]] * motion.times[:, None, None])
+    kept = np.delete(np.arange(motion.frame_count), [121])
+    dropped = fast.frames(kept)
+    assert "glitch" not in failing(dropped)
+    assert "glitch" in failing(replace(dropped, times=motion.times[: len(kept)]))
+
+
 def test_every_edit_says_what_is_new_and_offers_less() -> None:
     motion = clip("sample")
     _, report = ground(slide("sample", np.random.default_rng(5)).motion)
@@ -143,6 +166,13 @@ def test_edits_warn_of_a_wrong_rate() -> None:
     fast = replace(fast, times=motion.times * 0.5)
     _, report = ground(fast)
     assert any("wrong speed" in note and "--source-fps" in note for note in report["notes"])
+
+
+@needs_motions
+def test_a_clip_retimed_to_its_label_is_no_longer_told_to_be_at_another_rate() -> None:
+    motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_24.bvh")
+    assert "frame-rate" in failing(motion)
+    assert "frame-rate" not in failing(retime(motion, factor=2.0).motion)
 
 
 def test_new_findings_are_those_that_were_not_there_or_are_worse() -> None:

@@ -25,6 +25,8 @@ CUTOFF = 8.0
 """Cut-off for a leg of 0.82 m [Hz]; it goes with 1/√leg, as times of like motions do."""
 WIDEST = 0.45
 """A cut-off above this share of the frame rate filters nothing [1]."""
+STRONGEST = 1e12
+"""Most that third differences weigh [1]: with more, as for legs of kilometers, doubles no longer hold the values."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def smooth(
         return values
     columns = np.asarray(values, dtype=np.float64).reshape(frames, -1)
     dt = float(np.median(np.diff(times)))
-    strength = (math.sqrt(2.0) - 1.0) / (2.0 * math.sin(math.pi * filter.hz * dt)) ** 6
+    strength = min((math.sqrt(2.0) - 1.0) / (2.0 * math.sin(math.pi * filter.hz * dt)) ** 6, STRONGEST)
     rows = _third_differences(times, dt)
     for b in breaks:
         rows[max(0, b - 3) : b] = 0.0

@@ -89,8 +89,9 @@ def _is_fault(clip: Analysis, glitch: Glitch) -> bool:
     if keyed and glitch.kind in ("flip", "spike") and _is_pose_change(clip, glitch):
         return False
     if isinstance(glitch, SmallGlitch):
-        if keyed and glitch.kind == "spike" and _is_burst(clip, glitch):
-            return False
+        is_stretch = glitch.is_length and clip.character.bodies[0].joint in motion.skeleton.ancestors(glitch.joint)
+        if keyed and glitch.kind == "spike" and (is_stretch or _is_burst(clip, glitch)):
+            return False  # drawn figures stretch
         return motion.fps >= at.SMALL_FPS and glitch.joint in clip.character.carrying_joints
     if glitch.kind in ("flip", "spike") and keyed and not _moves(clip, glitch):
         return glitch.size * motion.fps >= at.KEYED_FLIP
@@ -179,38 +180,46 @@ def small_glitches(clip: Analysis) -> list[SmallGlitch]:
     found: list[SmallGlitch] = []
     places, owners = body_points(motion)
     spiked: dict[int, tuple[float, int]] = {}
-    second = _second(places)
+    second = _second(motion.times, places)
     for n in np.flatnonzero(np.linalg.norm(second, axis=2).max(axis=0) > 0.75 * at.SPIKE * size).tolist():
         for k, e in _impulses(second[:, n], at.SPIKE * size):
             if k + 1 not in known and e > spiked.get(k + 1, (0.0, 0))[0]:
                 spiked[k + 1] = (e, n)
-    for frame, (_, n) in spiked.items():
-        found.append(_spike(motion, frame, places[frame, n], int(owners[n])))
+    for frame, (e, n) in spiked.items():
+        far, spike = _spike(motion, frame, places[frame, n], int(owners[n]))
+        if far >= at.ONE_JOINT * e:
+            found.append(spike)
     known |= {f for g in found for f in range(g.frame - 2, g.last + 3)}
-    pops = _impulses(_second(np.diff(motion.world[0][:, root], axis=0)), at.POP * size)
+    steps = np.diff(motion.times)
+    moved = np.diff(motion.world[0][:, root], axis=0) * (motion.dt / steps)[:, None]
+    pops = _impulses(_second(motion.times[1:] - 0.5 * steps, moved), at.POP * size)
     found += [SmallGlitch(k + 1, root, "jump", e, k + 2, True) for k, e in pops if not {k + 1, k + 2} & known]
     return found
 
 
-def _spike(motion: Motion, frame: int, place: Array, joint: int) -> SmallGlitch:
-    """The spike of the joint, from a place of the body up to the root, that carries the place farthest in one frame."""
+def _spike(motion: Motion, frame: int, place: Array, joint: int) -> tuple[float, SmallGlitch]:
+    """How far [m] a joint carries a place of the body in one frame, and its spike: of the joints from the place up to
+    the root, the one that carries it farthest.
+    """
     most, best = -1.0, SmallGlitch(frame, joint, "spike", 0.0, frame)
+    times = motion.times[frame - 1 : frame + 2]
     while joint >= 0:
         before, here, after = motion.rotations[frame - 1 : frame + 2, joint]
-        middle = rotations.part_way(before[None], after[None], np.array([0.5]))[0]
-        turn = float(rotations.angle_between(middle, here))
-        shift = float(np.linalg.norm(_second(motion.translations[frame - 1 : frame + 2, joint])))
+        between = rotations.part_way(before[None], after[None], (times[1:2] - times[0]) / (times[2] - times[0]))[0]
+        turn = float(rotations.angle_between(between, here))
+        shift = float(np.linalg.norm(_second(times, motion.translations[frame - 1 : frame + 2, joint])))
         far = turn * float(np.linalg.norm(place - motion.world[0][frame, joint]))
         if max(far, shift) > most:
             most, is_length = max(far, shift), shift > far
             best = SmallGlitch(frame, joint, "spike", shift if is_length else turn, frame, is_length)
         joint = int(motion.skeleton.parents[joint])
-    return best
+    return most, best
 
 
-def _second(x: Array) -> Array:
-    """Second differences x − ½ (x₋ + x₊) of the inner samples, shape (n − 2, 3)."""
-    return x[1:-1] - 0.5 * (x[2:] + x[:-2])
+def _second(times: Array, x: Array) -> Array:
+    """How far the inner samples of x (n, …, 3) are off the line between those beside them, shape (n − 2, …, 3)."""
+    share = ((times[1:-1] - times[:-2]) / (times[2:] - times[:-2])).reshape(-1, *[1] * (x.ndim - 1))
+    return x[1:-1] - (share * x[2:] + (1.0 - share) * x[:-2])
 
 
 def _impulses(d: Array, least: float) -> list[tuple[int, float]]:

@@ -127,6 +127,9 @@ STANDS_OUT = 4.0
 """It stands out from what the path does around it by this factor [1]."""
 SPIKE = 0.035
 """A place of the body that is thrown out and back by this in one frame spikes [m]."""
+ONE_JOINT = 0.5
+"""A spike comes from one joint if that alone throws the place out by this part [1]; frames that come a little early or
+late, as in clips drawn or sampled by hand, move all joints a little."""
 MOVES_ALONE, MOST_VERTICES, SEEN_TURN = 0.99, 2000, 0.01
 """Weight with which a joint moves a rigid part alone [1], and the most vertices of one that is looked at. A turn that
 leaves every vertex as near as this, in legs, to another's old place is not seen [1]."""
@@ -137,7 +140,7 @@ DRAWN_TURN, DRAWN_JOINTS = 16.0, 3
 runs of drawn figures reach 15."""
 SWINGS = 0.8
 """A flip that turns bones by less than this part of it twists them, too [1]."""
-SMALL_FPS = 28.0
+SMALL_FPS = 20.0
 """Below this rate [1/s] small pops and spikes are what was drawn."""
 BURST = 4.0
 """A step of the hips this many times as long as those around it [1] is a sudden pose change of the whole body."""

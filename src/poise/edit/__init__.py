@@ -2,9 +2,10 @@
 
 from poise.edit.ballistic import PathTarget, ballistic
 from poise.edit.budget import Budget, Scope
+from poise.edit.clean import clean
 from poise.edit.direct import FlightChange
 from poise.edit.ground import ground
-from poise.edit.mend import clean, mend
+from poise.edit.mend import mend
 from poise.edit.paths import (
     BallisticPath,
     fit_path,

@@ -1,8 +1,4 @@
-"""One edit that does what a check asks for, tool by tool, in the order in which faults hide each other.
-
-One of its tools is `clean`: capture faults are taken out, which are a rest pose in front, pops of the root, spikes, and
-flips that come and go.
-"""
+"""One edit that does what a check asks for, tool by tool, in the order in which faults hide each other."""
 
 from __future__ import annotations
 
@@ -15,28 +11,27 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
-from poise.check.capture import small_glitches
 from poise.check.clip import findings_of
 from poise.check.finding import Finding
-from poise.core import rotations
 from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
-from poise.core.typing import Array
 from poise.edit.ballistic import ballistic
 from poise.edit.budget import Budget, Scope
+from poise.edit.clean import clean
 from poise.edit.ground import ground
 from poise.edit.repair import repair
 from poise.edit.report import Changes, Edited, new_findings, report_of
 from poise.edit.retime import retime
 from poise.edit.spin import spin
 from poise.io.files import json_value
-from poise.phases.glitches import Glitch
 from poise.phases.points import pelvis
 
 AMOUNTS = (1.0, 0.5, 0.25)
 """Parts of a tool's edit that are tried, largest first [1]."""
 SMALLEST = 0.05
 """A smaller part of an edit is not worth making [1]."""
+WHOLE = ("rate", "clean")
+"""Tools whose edit is made as a whole or not at all: half a frame rate or half a flip is as wrong as all of it."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +223,7 @@ def _tried(
     """What a tool makes that helps and keeps the budget: as much of it as does; else None, and why."""
     why = ""
     most = job.scope.amount
-    for part in AMOUNTS:
+    for part in AMOUNTS[:1] if mender.name in WHOLE else AMOUNTS:
         amount = min(part * job.scope.amount, most)
         if amount < SMALLEST:
             break
@@ -255,6 +250,9 @@ def _tried(
         new = new_findings(left, after)
         if mender.name == "rate":  # all that depends on time is judged only now
             new = ()
+        elif mender.name == "clean":  # where a joint flips, its speed is not judged
+            flipped = {f.where for f in job.findings}
+            new = tuple(f for f in new if f.name != "joint-speed" or f.where not in flipped)
         if new:
             why = f"it would bring something new: {new[0].sentence}"
         elif not _is_better(job.findings, after, mender.findings):
@@ -376,120 +374,3 @@ class Cures:
         if after["force_rms"] >= before:
             return None
         return before, after["force_rms"], after["joint_change_max_deg"], after["root_change_max_m"]
-
-
-POP_SECONDS = 0.5
-"""What a pop leaves behind fades over this time [s]; nobody sees a drift so slow."""
-
-
-def clean(
-    motion: Motion, character: Character | None = None, *, scope: Scope | None = None, budget: Budget | None = None
-) -> Edited:
-    """Take out what capture and export left behind.
-
-    Frames of a rest pose in front are cut off. In a spike or frozen frames the joint goes the smooth way from the frame
-    before to the frame after. A pop of the root is taken out of what follows, and fades. A joint that flips and flips
-    back is turned back in between; one that flips and stays is left, since nobody can tell which side is right.
-
-    Args:
-        motion: F frames.
-        character: Fitted to the motion if not given.
-        scope: Amount and interval.
-        budget: What may change at most.
-
-    Raises:
-        BudgetExceeded: if more would change than the budget allows.
-
-    Example:
-        >>> edited = poise.edit.clean(motion, character)
-        >>> assert edited.motion.frame_count == motion.frame_count
-    """
-    scope = scope or Scope()
-    clip = analyze(motion, character)
-    first, last = scope.frames(motion)
-    found = [g for g in (*clip.glitches, *small_glitches(clip)) if g.frame >= first and g.last <= last]
-    lead = max((g.last + 1 for g in found if g.kind == "t-pose"), default=0)
-    found = [replace(g, frame=g.frame - lead, last=g.last - lead) for g in found if g.frame >= lead]
-    kept = motion.frames(np.arange(lead, motion.frame_count)) if lead and scope.amount > 0.0 else motion
-    result = _bridged(kept, found, scope.amount)
-    result = _without_flips(result, found, scope.amount)
-    result = _without_pops(result, found, scope.amount)
-    root = pelvis(motion.skeleton)
-    changes = Changes.between(kept, result, root)
-    names = motion.skeleton.names
-    left = [
-        g
-        for g in found
-        if g.kind == "flip" and np.array_equal(result.rotations[g.last, g.joint], kept.rotations[g.last, g.joint])
-    ]
-    notes = tuple(
-        f"{names[g.joint]} flips at frame {g.frame + lead} and stays: which side is right is not known, so it is left"
-        for g in left
-    )
-    report = report_of(
-        "clean", motion, result, changes,
-        settings={"amount": scope.amount, "interval": scope.interval},
-        before={"glitches": len(found) + bool(lead), "frames": motion.frame_count},
-        after={"glitches": len(left), "frames": result.frame_count},
-        kept={"frames_cut": lead if scope.amount > 0.0 else 0}, budget=budget, amount=scope.amount, notes=notes,
-    )  # fmt: skip
-    return Edited(result, report)
-
-
-def _bridged(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motion:
-    """Spikes and frozen frames led the smooth way from the frame before to the frame after."""
-    turned, placed = motion.rotations.copy(), motion.translations.copy()
-    for g in glitches:
-        if g.kind not in ("spike", "frozen"):
-            continue
-        inside = np.arange(g.frame + (g.kind == "frozen"), g.last + 1 - (g.kind == "frozen"))
-        a, b = int(inside[0]) - 1 if len(inside) else 0, int(inside[-1]) + 1 if len(inside) else 0
-        if not len(inside) or a < 0 or b >= motion.frame_count:
-            continue
-        joints = [g.joint] if g.kind == "spike" else list(range(motion.skeleton.joint_count))
-        share = ((motion.times[inside] - motion.times[a]) / (motion.times[b] - motion.times[a]))[:, None]
-        for j in joints:
-            start, end = np.repeat(turned[[a, b], j][:, None], len(inside), axis=1)
-            way = rotations.part_way(start, end, share[:, 0])
-            turned[inside, j] = rotations.part_way(turned[inside, j], way, np.full(len(inside), amount))
-            even = placed[a, j] + share * (placed[b, j] - placed[a, j])
-            placed[inside, j] += amount * (even - placed[inside, j])
-    return replace(motion, rotations=rotations.normalize(turned), translations=placed)
-
-
-def _without_flips(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motion:
-    """Joints that flip and flip back, turned back between the two."""
-    turned = motion.rotations.copy()
-    for joint in sorted({g.joint for g in glitches if g.kind == "flip"}):
-        flips = [g for g in glitches if g.kind == "flip" and g.joint == joint]
-        for there, back in zip(flips[::2], flips[1::2], strict=False):
-            jump = _jump(motion.rotations[:, joint], there)
-            returned = _jump(motion.rotations[:, joint], back)
-            # turned back if the second flip undoes the first, nearly
-            if float(rotations.angle_between(jump, rotations.conjugate(returned))) > 0.5 * there.size:
-                continue
-            span = slice(there.last, back.frame + 1)
-            count = back.frame + 1 - there.last
-            undone = rotations.multiply(turned[span, joint], np.tile(rotations.conjugate(jump), (count, 1)))
-            turned[span, joint] = rotations.part_way(turned[span, joint], undone, np.full(count, amount))
-    return replace(motion, rotations=rotations.normalize(turned))
-
-
-def _jump(q: Array, flip: Glitch) -> Array:
-    """The turn of a flip (4,), in the joint's own frame."""
-    return rotations.multiply(rotations.conjugate(q[flip.frame]), q[flip.last])
-
-
-def _without_pops(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motion:
-    """Jumps taken out of what follows; what that leaves fades."""
-    placed = motion.translations.copy()
-    for g in glitches:
-        if g.kind != "jump" or g.frame < 1 or g.last + 1 >= motion.frame_count:
-            continue
-        path = motion.translations[:, g.joint]
-        usual = 0.5 * ((path[g.frame] - path[g.frame - 1]) + (path[g.last + 1] - path[g.last]))
-        jump = path[g.last] - path[g.frame] - usual
-        fade = np.clip(1.0 - (motion.times - motion.times[g.last]) / POP_SECONDS, 0.0, 1.0)
-        fade = fade * fade * (3.0 - 2.0 * fade) * (np.arange(motion.frame_count) >= g.last)
-        placed[:, g.joint] -= amount * fade[:, None] * jump
-    return replace(motion, translations=placed)

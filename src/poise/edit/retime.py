@@ -23,6 +23,7 @@ from poise.core.units import GRAVITY
 from poise.edit.budget import Budget, Scope
 from poise.edit.flight import Figure, Span, choose_flights, find_flights, measure
 from poise.edit.report import Changes, Edited, report_of, verified
+from poise.intake.reading import asked_again
 from poise.phases.points import pelvis
 
 TimeMap = Callable[[Array], Array]
@@ -115,7 +116,7 @@ def retime(
             to_new = lambda t: np.interp(t, known.source, known.times)  # noqa: E731
     result = motion
     if scope.amount > 0.0:
-        result = rekeyed(motion, to_new) if move_keys else retimed(motion, timing)
+        result = asked_again(rekeyed(motion, to_new) if move_keys else retimed(motion, timing))
     played = motion if move_keys else result
     before: dict[str, Any] = {"duration_s": motion.duration, "frames": motion.frame_count}
     after: dict[str, Any] = {"duration_s": result.duration, "frames": result.frame_count}

@@ -120,6 +120,18 @@ def doubted_rate(motion: Motion) -> Evidence | None:
     return evidence.get("implied_fps")
 
 
+def asked_again(motion: Motion) -> Motion:
+    """A motion whose poses come at other times than in its file: a doubt of its frame rate is weighed anew."""
+    source = motion.source
+    if source is None or "implied_fps" not in source.evidence:
+        return motion
+    evidence, doubt = dict(source.evidence), doubted_rate(motion)
+    evidence.pop("implied_fps")
+    if doubt is not None:
+        evidence["implied_fps"] = doubt
+    return replace(motion, source=replace(source, evidence=evidence))
+
+
 def size_doubt(anatomy: Anatomy, tall: float) -> str:
     """The sentence for a figure of a height [m] that few have; "" for any other."""
     people = len(anatomy.legs) == 2
