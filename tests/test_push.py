@@ -200,6 +200,20 @@ def test_feet_that_go_home_take_a_step_each_and_keep_their_distance() -> None:
         assert (np.diff(lifted.astype(int), axis=0) > 0).sum(axis=0).tolist() == [1, 1]
 
 
+def test_a_walk_drifts_home_and_does_not_stretch_the_leg_that_is_left_behind() -> None:
+    """It went home at 1 m/s with arms thrown out, and pulled at a straight leg with 2.2 times its weight."""
+    motion, character = walk(4.5)
+    for x, y in ((2.65, 0.0), (0.0, 2.65)):
+        run = simulate(motion, character, pushes=[shove(character, 0.3, x=x, y=y)])
+        assert run.report["events"][0]["outcome"] == "stepped"
+        assert run.report["root_residual"]["force_max_N"] < 1.8 * 9.81 * character.mass
+        off = (run.q - run.reference_q)[:, :2]
+        speed = np.linalg.norm(np.diff(off, axis=0), axis=1) / run.report["dt"]
+        late = round(1.6 / run.report["dt"])
+        assert np.linalg.norm(off[late]) > 0.2, "it is still away"
+        assert speed[late:].max() < 0.6
+
+
 @pytest.mark.parametrize("x", [-2.0, 2.0])
 def test_hips_sink_in_a_protective_step(x: float) -> None:
     character, dt, bodies = stepped(x, 0.0)

@@ -437,15 +437,15 @@ class SimulatedCharacter:
         self.q = q
         self._finish()
         if now.since >= now.duration(self.dt):
-            (here, _), (there, _) = self._com_of(self.q, self.v), self._com_of(following, following_v)
-            x, y = (here - there).tolist()
+            x, y = (self._com_of(self.q, self.v)[0] - self._com_of(following, following_v)[0]).tolist()
             self.v, self.rising, self.fall = following_v.copy(), None, None
             g = self.goal
             put_goal(g, (x, y))
             self.footing.begin_at((x, y))
             g.height, g.height_velocity, g.since, g.steps, g.falls = 0.0, 0.0, 0.0, True, False
-            g.rest[:], g.landing[:], g.is_returning = g.shift - g.ground, 0.0, False
+            g.rest[:], g.landing[:], g.rest_rates[:], g.is_returning = g.shift - g.ground, 0.0, 0.0, False
             self.routine.rest()
+            g.stance[:], g.turn[:], self.problem.away[:] = g.rest, 0.0, 0.0
             self.problem.stood[:] = self.problem.swung[:] = False  # feet stand where they have come to
         return self.q
 

@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.typing import Array, Flags
+from poise.filter.goal import PEAK
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Ground, Protective, Stepping
 from poise.filter.reference import ReferenceFrame
@@ -90,7 +91,7 @@ class GroundFollower:
 
 @dataclass
 class _Limb:
-    """A foot or hand on its way; `part` of the way is gone, none while it stands."""
+    """A foot or hand on its way; `part` of the way is gone, none while it stands. On the way home it knows its end."""
 
     points: npt.NDArray[np.int64]
     start: Array
@@ -98,6 +99,7 @@ class _Limb:
     has_stepped: bool = False
     is_urgent: bool = False
     fastest: float = math.inf
+    end: Array | None = None
 
     @property
     def moves(self) -> bool:
@@ -134,6 +136,7 @@ class SteppingBack:
         members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,).
         far, lasting: A limb so far off its place [m] steps back, unless it lifts by itself before [s].
         is_settled: No limb steps, or has stepped.
+        landed: Points of the limb that has come to the end of its way in this step.
     """
 
     def __init__(
@@ -145,11 +148,12 @@ class SteppingBack:
         self.lasting = 2.0 * self._duration
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self._urgent_duration = protective.duration * math.sqrt(scale)
-        self.brisk, self._pace = protective.brisk * math.sqrt(scale), protective.pace * math.sqrt(scale)
+        speeds = protective.swift, protective.brisk, protective.pace
+        self._swift, self._brisk, self._pace = (speed * math.sqrt(scale) for speed in speeds)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self._needed = needed
         self._rested = math.inf
-        self.is_settled = True
+        self.is_settled, self.landed = True, np.zeros(0, dtype=np.int64)
         self._count = count
         self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
@@ -172,7 +176,7 @@ class SteppingBack:
             returns: They take the figure home: one after the other, and not quick.
         """
         self.wait(dt)
-        limbs = seen.tolist()
+        limbs, self.landed = seen.tolist(), self.landed[:0]
         if self.is_settled and not any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs]):
             return None
         moving = None
@@ -187,7 +191,9 @@ class SteppingBack:
         elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
         self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
-        return None if moving is None else self._move(moving, offsets, flags, np.array(home), dt)
+        if moving is None:
+            return None
+        return self._move(moving, offsets, flags, np.array(home) if moving.end is None else moving.end, dt)
 
     def wait(self, dt: float) -> None:
         """A step [s] in which nothing is to step."""
@@ -208,7 +214,8 @@ class SteppingBack:
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, limb
         if chosen is not None:
-            chosen.part, chosen.has_stepped, chosen.is_urgent, chosen.fastest = 0.0, True, False, self.brisk
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, False
+            chosen.fastest, chosen.end = self._brisk, None
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
@@ -231,22 +238,23 @@ class SteppingBack:
             # a foot that comes after one that caught the figure does not hurry
             is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
             chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not returns
-            chosen.fastest = self._pace if returns else self.brisk
+            chosen.end = home if returns else None
+            chosen.fastest = self._pace if returns else self._swift if is_first else self._brisk
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
         far = math.dist(home, limb.start.mean(axis=0))
-        duration, height = self._urgent_duration, max(self._height, min(LIFT * far, self._urgent_height))
-        if not limb.is_urgent:
-            duration = max(self._duration, PEAK * far / max(limb.fastest, 1e-9))
+        height = max(self._height, min(LIFT * far, self._urgent_height))
+        least = self._urgent_duration if limb.is_urgent else self._duration
+        duration = max(least, PEAK * far / max(limb.fastest, 1e-9))
         limb.part += dt / duration
         if not flags[limb.points].any():
             limb.part = math.inf  # it lifts by itself, from where it has come to
             return None
         if not limb.moves:
             self._rested = 0.0
-            offsets[limb.points, :2] = home
+            offsets[limb.points, :2], self.landed = home, limb.points
             return None
         s, rate = limb.part, 1.0 / duration
         early, late = LIFTS
@@ -268,10 +276,8 @@ class SteppingBack:
 
 LIFT = 0.25
 """A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
-LIFTS = 0.15, 0.95
+LIFTS = 0.12, 0.88
 """It lifts before it moves: the part of its time in which it does."""
-PEAK = 1.875
-"""Largest speed of the least-jerk way, times its duration over its length."""
 
 
 def smooth(s: float) -> tuple[float, float, float]:
@@ -341,7 +347,7 @@ class Footing:
         self.stepping = SteppingBack(stepping, protective, limbs, max(1, len(feet) // 2), count, scale)
         self.has_treads = bool(self._terrain.treads) and settings.foothold_shift > 0.0
         self._offset = np.zeros((count, 3))
-        self.stands, self.held = np.zeros((2, count), dtype=np.bool_)
+        self.stands, self.held, self._stood = np.zeros((3, count), dtype=np.bool_)
         self._shift, self._landing = np.zeros((2, count, 2))
         alone = set(range(count)).difference(*feet)
         groups = [*feet, *((point,) for point in sorted(alone))]
@@ -350,8 +356,9 @@ class Footing:
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
         self.arrays = {
-            "offset": self._offset, "stands": self.stands, "held": self.held, "foot_shift": self._shift,
-            "members": self.stepping.members, "ends": self.stepping.ends, "limbs_seen": self._seen,
+            "offset": self._offset, "stands": self.stands, "held": self.held, "stood": self._stood,
+            "foot_shift": self._shift, "members": self.stepping.members, "ends": self.stepping.ends,
+            "limbs_seen": self._seen,
             "wanted": self._wanted, "landing": self._landing, "standing": np.zeros(2),
             "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
             "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),
@@ -383,6 +390,7 @@ class Footing:
             back = self.stepping.advance(
                 self._offset, reference.flags, self._seen, home, away, dt, points if steps else None, returns=returns
             )
+            self._stood[self.stepping.landed] = False  # it stands where it has come to
         if back is not None:
             self.held |= back.moves & reference.flags
             stands = stands & ~back.moves

@@ -371,6 +371,8 @@ def _point_targets(f: Block) -> None:
     if f.is_stepping:
         f.point_goal[:], f.point_goal_v[:] = f.point_goal + f.stepping[0], f.point_goal_v + f.stepping[1]
         f.point_goal_a[:] = f.point_goal_a + f.stepping[2]
+    if f.has_home and f.home.any():
+        _keep_in_reach(f)
     if f.reach > 0.0:
         way = f.point_goal - p.places
         size = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
@@ -387,6 +389,24 @@ def _point_targets(f: Block) -> None:
     speed = f.end_speed * (f.point_goal_v - p.velocities)
     asked = f.point_goal_a + speed + f.end_stiffness * (f.point_goal - p.places)
     f.point_target[:] = np.einsum("pec,pc->pe", f.axes, asked).ravel()
+
+
+def _keep_in_reach(f: Block) -> None:
+    """Bring the goals of a foot's points so near to the hip that its leg reaches them, bent early in a swing.
+
+    A foot that stands comes towards the hip: where a push carries that too far away, the heel rises, then the foot
+    leaves the ground. One that swings comes along the ground, and lands nearer.
+    """
+    p, s = f.pose, f.reference.progress
+    moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
+    far = np.maximum(np.linalg.norm(moved, axis=1), 1e-12)
+    stands = f.stands & ~f.leaving if f.is_stepping else f.stands
+    bent = f.straight * (1.0 - f.bent * s * (1.0 - s) ** 3)
+    along = np.maximum(np.linalg.norm(moved[:, :2], axis=1), 1e-12)
+    reach = np.sqrt(np.maximum(bent**2 - moved[:, 2] ** 2, (f.least_reach * bent) ** 2))
+    excess = np.maximum(0.0, 1.0 - np.where(stands, f.straight / far, reach / along))
+    f.point_goal[:, :2] -= excess[:, None] * moved[:, :2]
+    f.point_goal[:, 2] -= np.where(stands, excess * moved[:, 2], 0.0)
 
 
 def ball_angles(q: Array, rest: Array, axis: Array, bend: Array, side: Array) -> Array:

@@ -454,7 +454,7 @@ def _trunk(f: Block, body: GivingBody) -> Trunk:
     if not f.is_at_goal and f.touching_count:
         free = np.array([not limb.is_leg for limb in body.limbs]) & ~k.limb_stands
         w, sway, moved = math.sqrt(k.pendulum), f.sway.reshape(3, 3), f.moved.reshape(3, 3)[:, :2]
-        turns, ways = (sway[1] + w * sway[0], sway[2]), (moved[1] + w * (moved[0] - f.home), moved[2])
+        turns, ways = (sway[1] + w * sway[0], sway[2]), (f.away[1] + w * f.away[0], moved[2])
         for out, turn, way in zip((falls, accelerations), turns, ways, strict=True):
             out[free] = np.cross(turn, starts[free] - middle)
             out[free, :2] += way

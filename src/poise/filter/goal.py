@@ -7,7 +7,7 @@ each goes the same part of its leg, and comes back in the same time.
 
     particle   ẍ = −ω² (x − d) − 2 ω (ẋ − ḋ) + f / m          d the way of the ground and of protective steps
     height     z̈ = −ω_z² (z + s |ẋ|) − 2 ω_z ż + f_z / m        s while it steps: knees bend
-    trunk      θ̈ = g (r × F) / I − ω² (1 + s) θ − 2 ζ ω √(1 + s) θ̇        s = (θ / θ_limit)⁴
+    trunk      θ̈ = g (r × F) / I − ω² ((1 + s) θ − l z × d̈) − 2 ζ ω √(1 + s) θ̇        s = (θ / θ_limit)⁴
 
 `g` is a block "MovingGoal" of `native.fields`: settings, and what is kept from step to step. In every step `move_goal`
 sets the rates, which are semi-implicit like the character's own, and `advance_goal` goes on by them.
@@ -42,7 +42,9 @@ SWING = 0.4
 """A foot that stands will swing for so long [s]."""
 SHORTEST, SOON = 0.3, 1.2
 """No step is shorter; a figure whose next foot lands later stands [s]."""
-LEAD = 0.2
+PEAK = 1.875
+"""Largest speed of the least-jerk way, times its duration over its length."""
+LEAD = 0.15
 """A figure goes home for this part of a stride before its foot does."""
 FARTHEST = 0.2
 """A foot lands no farther off its place in the clip against the other than this [m], as in people."""
@@ -77,10 +79,11 @@ def moving_goal(
     g.sinking = goal.sinking
     g.hold, g.longest, g.far = p.hold * leg_length, p.longest * leg_length, p.far * leg_length
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
-    g.stride, g.striding, g.lead = p.stride * leg_length, p.striding, LEAD
+    g.stride, g.striding, g.drift, g.lead = p.stride * leg_length, p.striding, p.drift * math.sqrt(scale), LEAD
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
     inertia = goal.sway_inertia * (mass / 70.0) * scale**2
     g.push, g.twist, g.limit = goal.sway_gain / inertia, goal.twist_gain / inertia, max(goal.sway_limit, 1e-9)
+    g.lean = p.lean / (GRAVITY * scale)
     g.spring, g.damper = goal.sway_frequency**2, 2.0 * goal.sway_damping * goal.sway_frequency
     g.pendulum, g.walking, g.ahead = PENDULUM, WALKING, AHEAD
     g.swing, g.shortest, g.soon, g.lifted = SWING, SHORTEST, SOON, LIFTED * scale
@@ -156,6 +159,7 @@ def move_goal(g, f):
     _accelerate(g, force, support, GRAVITY * g.scale if is_thrown else 0.0)
     _sway(g, moment, _spin(f.giving) if g.flies else None)
     f.moved[:] = *g.shift, g.height, *g.velocity, g.height_velocity, *g.acceleration, g.height_acceleration
+    f.away[0], f.away[1] = g.shift - g.ground - g.rest, g.velocity - g.rest_rates[0]
     f.sway[:], f.is_at_goal = g.turn.ravel(), g.rests
 
 
@@ -237,6 +241,7 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
     out = here + g.velocity / g.pendulum  # where it would come to rest
     g.since += g.dt
     before, off = math.hypot(*g.rest), math.hypot(*(out - g.rest))
+    g.rest_rates[:] = 0.0
     leash = g.hold * (1.0 if support is None else g.walking) / (1.0 + 0.5 * before / g.hold)
     if g.is_returning:
         leash = g.hold * g.walking
@@ -244,10 +249,16 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
         g.rest += (1.0 - leash / off) * (out - g.rest)
         g.since, g.is_returning = 0.0, False
     elif g.returns and g.since > g.settling and g.rest.any():
-        if not g.is_returning:
+        if not g.is_returning or (support is None and g.lasts > g.striding):  # a walk that stops steps home
             g.start[:], g.end[:], g.is_returning = g.rest, max(0.0, 1.0 - g.stride / before) * g.rest, True
-        s = min((g.since - g.settling) / g.striding, 1.0)
-        g.rest[:] = g.end + (1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)) * (g.start - g.end)
+            g.since = g.settling
+            slow = 0.0 if support is None else PEAK * math.hypot(*(g.end - g.start)) / g.drift
+            g.lasts = max(g.striding, slow)
+        way, duration = g.end - g.start, g.lasts
+        s = min((g.since - g.settling) / duration, 1.0)
+        g.rest[:] = g.end - (1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)) * way
+        g.rest_rates[0] = 30.0 * s * s * (1.0 - s) ** 2 / duration * way
+        g.rest_rates[1] = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2 * way
         if s == 1.0:
             g.rest[:], g.is_returning, g.since = g.end, False, g.settling
     size = math.hypot(*g.rest)
@@ -270,7 +281,8 @@ def _accelerate(g: Block, force: Array, support: Support | None, weight: float) 
     """Accelerations of the particle; `weight` is gravity that the reference does not feel, since it stands [m/s²]."""
     a = np.zeros(2)
     if not g.flies:
-        a = g.frequency**2 * (g.ground + g.rest - g.shift) + 2.0 * g.frequency * (g.ground_velocity - g.velocity)
+        speed = g.ground_velocity + g.rest_rates[0] - g.velocity
+        a = g.frequency**2 * (g.ground + g.rest - g.shift) + 2.0 * g.frequency * speed + g.rest_rates[1]
         if support is not None:
             a = _carried(g, support, g.shift, g.velocity, a, support.time)
     g.acceleration[:] = a + force[:2] / g.mass
@@ -286,7 +298,7 @@ def _sway(g: Block, moment: Array, spin: Array | None) -> None:
     """Angular acceleration of the trunk, by a moment about its pivot [N m] or with the whole figure, which flies
     [rad/s²].
     """
-    if not g.sways and not moment.any() and (spin is None or not spin.any()):
+    if not g.sways and not moment.any() and not g.rest_rates.any() and (spin is None or not spin.any()):
         return
     g.sways = True
     turn, velocity, acceleration = g.turn
@@ -299,7 +311,8 @@ def _sway(g: Block, moment: Array, spin: Array | None) -> None:
     damper = g.damper * math.sqrt(1.0 + far)
     implicit = 1.0 + (5.0 * g.spring * far * g.dt**2 if far > 1.0 else 0.0)
     gains = np.array([g.push, g.push, g.twist])
-    acceleration[:] = (gains * moment - g.spring * (1.0 + far) * turn - damper * velocity) / implicit
+    lean = g.lean * np.array([-g.rest_rates[1, 1], g.rest_rates[1, 0], 0.0])
+    acceleration[:] = (gains * moment - g.spring * ((1.0 + far) * turn - lean) - damper * velocity) / implicit
 
 
 def _spin(limbs: Block) -> Array:

@@ -164,10 +164,13 @@ class Protective:
     far: float
     height: float
     duration: float
+    swift: float
     brisk: float
     settling: float
     stride: float
     striding: float
+    drift: float
+    lean: float
     pace: float
 
 

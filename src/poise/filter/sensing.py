@@ -37,6 +37,10 @@ LOOSE = 3.0
 """A limb that goes by this part of one its own way makes the goal a servo."""
 SOFT_GOAL = 25.0
 """Frequency of that servo, critically damped [1/s]."""
+BENT, LEAST_REACH = 0.08, 0.3
+"""A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
+RISE = 0.15
+"""A toe stays on the ground while the heel rises: by this part of the length of the foot is it pulled there."""
 
 
 class Routine:
@@ -95,6 +99,7 @@ class Routine:
         f.largest_way, f.goal_frequency = LARGEST_LEAN * scale, preset.goal.point_frequency
         f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
+        _legs(f, state, limbs, footing.feet)
         f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)
 
     def rest(self) -> None:
@@ -159,6 +164,28 @@ def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: f
     k.swing_share[1:] = body.swing_share
     k.inward[1:] = np.where(body.inward >= 0, body.inward + 1, -1)
     return k
+
+
+def _legs(f: Block, state: State, body: GivingBody, feet: tuple[tuple[int, ...], ...]) -> None:
+    """Write between which bodies the leg of each point of a foot is, and how far apart straight knees let these be."""
+    m = state.model
+    rest = State(m).at(m.q_rest(), np.zeros(m.nv))
+    rest.touch()
+    places = rest.data.xpos
+    f.hip[:], f.ankle[:], f.straight[:], f.bent, f.least_reach = 0, 0, np.inf, BENT * 256.0 / 27.0, LEAST_REACH
+    for foot in feet:
+        own = np.array(foot)
+        k = int(body.limb_of[m.point_body[own[0]] - 1])
+        if k < 0:
+            continue
+        chain = [b + 1 for b in body.limbs[k].bodies]
+        ankle = next(b for b in chain if b in m.point_body[own])
+        legs = places[chain[: chain.index(ankle) + 1]]
+        length = float(np.linalg.norm(np.diff(legs, axis=0), axis=1).sum())
+        if len(legs) > 1:
+            f.hip[own], f.ankle[own] = chain[0], ankle
+            far = np.linalg.norm(rest.points[own] - places[ankle], axis=1)
+            f.straight[own] = length + RISE * (far - far.min())
 
 
 class _Nowhere:

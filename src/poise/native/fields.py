@@ -282,8 +282,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         floor: real  height of the reference's own floor [m]
         late: real  a foot that lands sooner keeps its place [s]
         band: real  points nearer to the ground than this may push [m]
-        look_ahead: real  [s]
-        clearance_time: real  [s]
+        look_ahead, clearance_time: real  [s]
         pose_speed, pose_stiffness: real  of the servo of the pose [1/s], [1/s²]
         end_speed, end_stiffness: real  of the servo of contact points [1/s], [1/s²]
         contact_time: real  points matter so long before they touch [s]
@@ -293,10 +292,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground_reach: real  points nearer than this may not go below the ground [m]
         clearance: real  height of a swing over rising ground [m]
         reach: real  points are asked no further than this at once, 0 where they may be [m]
-        torque_share: real  weights of the preset: joint torque
-        root_share: real  root wrench, with the knob
-        pose_share: real  pose
-        end_share: real  end effectors
+        torque_share, root_share: real  weights of the preset: joint torque; root wrench, with the knob
+        pose_share, end_share: real  pose; end effectors
+        bent, least_reach: real  how much shorter a leg is early in a swing; part of it that reaches aside at least
         holding: real  times as much for those that stand while the goal is away
         authority: real  factor on what needs the ground's help, below 1 for a figure that falls
         rise: real  factor on the weight of the root's height where a plan says it and something stands
@@ -304,13 +302,13 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         area: real  (leg length / 0.82 m)²
         largest_way: real  nor is the center of mass against what stands, where nobody holds the root [m]
         goal_frequency: real  of the servo of the center of mass there [1/s]
-        loose_part: real  how far a limb goes its own way that makes the goal a servo of `soft_frequency`
-        soft_frequency: real  [1/s]
+        loose_part, soft_frequency: real  how far a limb goes its own way that makes the goal a servo, of this [1/s]
         leaning: real  how much of its share of the slope's turn a body takes
         lying: real  how far the figure lies along the slope, 0 … 1
         shift: real[2]  of the goal [m]
         home: real[2]  where the goal will rest [m]
         moved: real[9]  of the root: way, velocity, acceleration
+        away: real[2, 2]  way and velocity of the goal against where it comes to rest [m], [m/s]
         sway: real[9]  of the trunk: rotation vector and its rates
         sway_share: real[bodies]  part of the sway that each body takes
         lean_share: real[bodies]  part of the lean that each body takes
@@ -333,8 +331,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         follower: real[13]  how the body follows the ground
         offset: real[points, 3]  of standing points to the reference [m]
         left_with: real[points, 3]  the same where a swing began
-        stood: flag[points]  stood in the last step
-        swung: flag[points]  swung in the last step
+        stood, swung: flag[points]  stood, swung in the last step
         stands: flag[points]  touches in the reference and is near the ground
         held: flag[points]  its goal is at its offset
         leaving: flag[points]  on their way in a step back
@@ -351,6 +348,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         wanted: real[most_wanted, 2]  places at which the height of the ground is asked for
         wanted_heights: real[most_wanted]  the heights [m]
         lifts: real[points]  how much higher points land for being shifted [m]
+        hip, ankle: word[points]  bodies that begin and end the leg of a foot's point
+        straight: real[points]  how far apart these may be with the point at its place, ∞ for other points [m]
         point_goal: real[points, 3]  where points should be [m]
         point_goal_v: real[points, 3]  how fast [m/s]
         point_goal_a: real[points, 3]  and accelerated [m/s²]
@@ -398,9 +397,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         has_support: word  `support` is that of the last step
         steps, is_returning: word  the figure takes protective steps; it goes home
         falls: word  it fell
-        dt: real  [s]
-        mass: real  of the figure [kg]
-        scale: real  leg length / 0.82 m
+        dt, mass, scale: real  [s], of the figure [kg], leg length / 0.82 m
         hovering: real  a reference that is carried by more flies not [N]
         lifted: real  a figure farther above what it stands on is thrown [m]
         frequency: real  of the particle [1/s]
@@ -413,6 +410,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         longest: real  farther off than this it falls [m]
         far: real  it steps where ankles and hips miss by more than this [m]
         settling, stride, striding: real  after so long it goes home, so far at once in so long [s], [m], [s]
+        drift, lasts: real  a walk goes home no faster; the way home that has begun lasts so long [m/s], [s]
         lead: real  part of that for which it goes before its feet do
         bending, ankle: real  landing places follow with this time constant; pressure under a foot goes so far [s], [m]
         reach: real  a capture point so far off when the next foot lands needs no help, 0 where none is looked for [m]
@@ -422,9 +420,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         shortest: real  no step is shorter [s]
         soon: real  a figure whose next foot lands later stands [s]
         moving_part: real  part of the way to the next support that is left after a step
-        push: real  angular acceleration of the trunk by a moment across [1/(kg m²)]
-        twist: real  the same about the vertical
-        spring, damper: real  of the trunk [1/s²], [1/s]
+        push, twist: real  angular acceleration of the trunk by a moment across, about the vertical [1/(kg m²)]
+        spring, damper, lean: real  of the trunk [1/s²], [1/s]; how far it leans into the way home [s²/m]
         limit: real  turn at which the spring is twice as stiff [rad]
         fresh: real  a trunk turned by less when it begins to fly turns with the whole figure at once [rad]
         whole_part: real  else part of the way there that is left after a step
@@ -437,6 +434,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground: real[2]  where the ground has carried the reference's place [m]
         ground_velocity: real[2]  [m/s]
         rest: real[2]  where it comes to rest after a push, against its place without one [m]
+        rest_rates: real[2, 2]  velocity and acceleration of that on the way home [m/s], [m/s²]
         stance, start, end: real[2]  the same of feet that step, and of the start and end of a stride home [m]
         landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]
         support: real[2]  place of the foot that stands while the other is about to land, against the reference [m]

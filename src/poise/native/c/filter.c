@@ -349,6 +349,23 @@ static void planned_targets(Frame *f) {
  * matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to contact, h
  * the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below h_m, 0 from
  * 2 h_m up, so that a fallen hand is not held down. */
+static void keep_in_reach(Frame *f, word i) {
+    const Pose *p = f->pose;
+    real moved[3], *goal = f->point_goal + 3 * i, s = f->reference->progress[i], left = 1.0 - s;
+    int stands = f->stands[i] && !(f->is_stepping && f->leaving[i]);
+    if (f->straight[i] == INFINITY) return;
+    for (int c = 0; c < 3; c++)
+        moved[c] = p->xpos[3 * f->ankle[i] + c] + goal[c] - p->places[3 * i + c] - p->xpos[3 * f->hip[i] + c];
+    real far = sqrt(dot(moved, moved, stands ? 3 : 2)), reach = f->straight[i];
+    if (!stands) {
+        reach *= 1.0 - f->bent * s * left * left * left;
+        real least = f->least_reach * reach;
+        reach = sqrt(larger(reach * reach - moved[2] * moved[2], least * least));
+    }
+    real excess = larger(0.0, 1.0 - reach / larger(far, 1e-12));
+    for (int c = 0; c < (stands ? 3 : 2); c++) goal[c] -= excess * moved[c];
+}
+
 static void point_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
@@ -367,9 +384,9 @@ static void point_targets(Frame *f) {
                 f->point_goal_v[at] += f->stepping[3 * p->points + at];
                 f->point_goal_a[at] += f->stepping[6 * p->points + at];
             }
-            real away = goal[c] - p->places[at];
-            way += away * away;
         }
+        if (f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0)) keep_in_reach(f, i);
+        for (int c = 0; c < 3; c++) way += (goal[c] - p->places[3 * i + c]) * (goal[c] - p->places[3 * i + c]);
         if (f->reach > 0.0) {
             real part = smaller(1.0, f->reach / larger(sqrt(way), 1e-12));
             for (int c = 0; c < 3; c++) goal[c] = p->places[3 * i + c] + part * (goal[c] - p->places[3 * i + c]);

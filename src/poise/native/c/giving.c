@@ -188,7 +188,7 @@ API void give_way(Frame *f) {
     }
     bases(f, f->moved + 6, f->sway + 6, base);
     real falls[3] = {0, 0, 0}, turning[3], w = sqrt(l->pendulum); /* as fast as the capture point is far */
-    for (int c = 0; c < 2; c++) falls[c] = f->moved[3 + c] + w * (f->moved[c] - f->home[c]);
+    for (int c = 0; c < 2; c++) falls[c] = f->away[2 + c] + w * f->away[c];
     for (int c = 0; c < 3; c++) turning[c] = f->sway[3 + c] + w * f->sway[c];
     bases(f, falls, turning, asked);
     balance_ways(l, asked);

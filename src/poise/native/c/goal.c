@@ -70,20 +70,29 @@ static void recover(MovingGoal *g, const Frame *f, const Support *s) {
     }
     g->since += g->dt;
     real before = length(g->rest), off = length(away), leash;
+    fill(0.0, g->rest_rates, 4);
     leash = g->hold * (s ? g->walking : 1.0) / (1.0 + 0.5 * before / g->hold);
     if (g->is_returning) leash = g->hold * g->walking;
     if (off > leash) {
         for (int c = 0; c < 2; c++) g->rest[c] += (1.0 - leash / off) * away[c];
         g->since = 0, g->is_returning = 0;
     } else if (g->returns && g->since > g->settling && before != 0.0) {
-        if (!g->is_returning) {
+        if (!g->is_returning || (!s && g->lasts > g->striding)) {
+            g->since = g->settling;
             memcpy(g->start, g->rest, 2 * sizeof(real));
             for (int c = 0; c < 2; c++) g->end[c] = larger(0.0, 1.0 - g->stride / before) * g->rest[c];
+            real slow = hypot(g->end[0] - g->start[0], g->end[1] - g->start[1]) * 1.875 / g->drift;
+            g->lasts = larger(g->striding, s ? slow : 0.0);
             g->is_returning = 1;
         }
-        real t = smaller((g->since - g->settling) / g->striding, 1.0);
+        real way[2] = {g->end[0] - g->start[0], g->end[1] - g->start[1]}, duration = g->lasts;
+        real t = smaller((g->since - g->settling) / duration, 1.0);
         real left = 1.0 - t * t * t * (10.0 - 15.0 * t + 6.0 * t * t);
-        for (int c = 0; c < 2; c++) g->rest[c] = g->end[c] + left * (g->start[c] - g->end[c]);
+        for (int c = 0; c < 2; c++) {
+            g->rest[c] = g->end[c] - left * way[c];
+            g->rest_rates[c] = 30.0 * t * t * (1.0 - t) * (1.0 - t) / duration * way[c];
+            g->rest_rates[2 + c] = 60.0 * t * (1.0 - t) * (1.0 - 2.0 * t) / (duration * duration) * way[c];
+        }
         if (t == 1.0) {
             memcpy(g->rest, g->end, 2 * sizeof(real));
             g->is_returning = 0, g->since = g->settling;
@@ -110,7 +119,8 @@ static void accelerate(MovingGoal *g, const real *force, const Support *s, real 
     real a[2] = {0, 0};
     for (int c = 0; !g->flies && c < 2; c++)
         a[c] = g->frequency * g->frequency * (g->ground[c] + g->rest[c] - g->shift[c]) +
-               2.0 * g->frequency * (g->ground_velocity[c] - g->velocity[c]);
+               2.0 * g->frequency * (g->ground_velocity[c] + g->rest_rates[c] - g->velocity[c]) +
+               g->rest_rates[2 + c];
     if (s) carried(g, s, g->shift, g->velocity, a, s->time, a);
     real low = 0.0, against_ground[2];
     for (int c = 0; c < 2; c++) {
@@ -128,6 +138,7 @@ static void accelerate(MovingGoal *g, const real *force, const Support *s, real 
 static void sway(MovingGoal *g, const real *moment, const real *spin) {
     real *turn = g->turn, *velocity = turn + 3, *acceleration = turn + 6, most = 0, far = 0;
     int is_any = g->sways != 0;
+    for (int i = 0; i < 4; i++) is_any |= g->rest_rates[i] != 0.0;
     for (int c = 0; c < 3; c++) {
         is_any |= moment[c] != 0.0 || (spin && spin[c] != 0.0);
         most = larger(most, fabs(turn[c]));
@@ -145,9 +156,10 @@ static void sway(MovingGoal *g, const real *moment, const real *spin) {
     far *= far;
     real damper = g->damper * sqrt(1.0 + far);
     real implicit = 1.0 + (far > 1.0 ? 5.0 * g->spring * far * g->dt * g->dt : 0.0);
+    real lean[3] = {-g->lean * g->rest_rates[3], g->lean * g->rest_rates[2], 0.0};
     for (int c = 0; c < 3; c++) {
-        real pushed = (c < 2 ? g->push : g->twist) * moment[c];
-        acceleration[c] = (pushed - g->spring * (1.0 + far) * turn[c] - damper * velocity[c]) / implicit;
+        real pushed = (c < 2 ? g->push : g->twist) * moment[c], back = g->spring * ((1.0 + far) * turn[c] - lean[c]);
+        acceleration[c] = (pushed - back - damper * velocity[c]) / implicit;
     }
 }
 
@@ -210,6 +222,9 @@ API void move_goal(MovingGoal *g, Frame *f) {
         f->moved[c] = g->shift[c], f->moved[3 + c] = g->velocity[c], f->moved[6 + c] = g->acceleration[c];
     }
     f->moved[2] = g->height, f->moved[5] = g->height_velocity, f->moved[8] = g->height_acceleration;
+    for (int c = 0; c < 2; c++) {
+        f->away[c] = g->shift[c] - g->ground[c] - g->rest[c], f->away[2 + c] = g->velocity[c] - g->rest_rates[c];
+    }
     memcpy(f->sway, g->turn, 9 * sizeof(real));
     f->is_at_goal = g->rests;
 }
