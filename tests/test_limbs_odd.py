@@ -328,6 +328,22 @@ def test_limbs_of_one_part_are_known_by_names_written_in_one() -> None:
     assert found["left_hind_leg"] == ["leftleg"]
 
 
+def test_colons_in_a_name_part_its_words_and_are_no_namespace_where_only_the_place_follows() -> None:
+    def parted(rows: list[Row]) -> list[Row]:
+        """ "thigh.L" becomes "rig:Leg:Left:Upper"."""
+        known = {"upper_arm": "Arm:*:Upper", "forearm": "Arm:*:Lower", "thigh": "Leg:*:Upper", "shin": "Leg:*:Lower"}
+        new = {f"{k}.{s[0]}": "rig:" + v.replace("*", s) for k, v in known.items() for s in ("Left", "Right")}
+        return [(new[name], new.get(parent, parent), offset) for name, parent, offset in rows if name in new]
+
+    ends: list[Row] = [("", "head", (0.0, 0.0, 0.2))]
+    for side in ("Left", "Right"):
+        ends += [("", f"rig:Leg:{side}:Lower", (0.0, 0.0, -0.4)), ("", f"rig:Arm:{side}:Lower", (0.0, 0.0, -0.3))]
+    rows = [("armature", "", (0.0, 0.0, -0.3)), ("hips", "armature", (0.0, 0.0, 1.25)), *TRUNK[1:]]  # below the ground
+    found = limbs(fit(figure([*rows, *parted(ARMS), *parted(LEGS)], ["rig:Leg:Left:Upper", "spine"], ends=ends)))
+    assert found["left_leg"] == ["rig:Leg:Left:Upper", "rig:Leg:Left:Lower"]
+    assert found["right_arm"] == ["rig:Arm:Right:Upper", "rig:Arm:Right:Lower"]
+
+
 def test_legs_of_one_bone_are_paired_by_their_name_and_lie_apart_by_their_tips() -> None:
     rows: list[Row] = [
         ("body", "", (0.0, 0.0, 0.5)),

@@ -17,7 +17,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
-from poise.intake.anatomy import FINGERS, name_words
+from poise.intake.anatomy import FINGERS, name_words, without_namespace
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def twins_of(names: Sequence[str]) -> dict[int, tuple[str, int]]:
 
 def _bare(name: str) -> str:
     """The name without namespace and without the number that an exporter put behind it, as in "arm.L_3"."""
-    return re.sub(r"(?<=[a-zA-Z0-9.])_[0-9]+$", "", re.split(r"[:|]", name)[-1])
+    return re.sub(r"(?<=[a-zA-Z0-9.])_[0-9]+$", "", without_namespace(name))
 
 
 @lru_cache(maxsize=2048)

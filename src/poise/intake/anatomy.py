@@ -150,13 +150,30 @@ class Anatomy:
 
 def simple_name(name: str) -> str:
     """A joint's name without prefix, case and punctuation: "mixamorig:LeftUpLeg" → "leftupleg"."""
-    return re.sub(r"[^a-z0-9]", "", name.rsplit(":", 1)[-1].lower())
+    return re.sub(r"[^a-z0-9]", "", without_namespace(name).lower())
+
+
+_ONLY_WHERE = re.compile(
+    r"[^a-zA-Z]*((left|right|upper|lower|up|low|front|back|end|tip|[lr])[^a-zA-Z]*)*", re.IGNORECASE
+)
+
+
+def without_namespace(name: str) -> str:
+    """A joint's name behind its namespace: "mixamorig:Hips" gives "Hips".
+
+    What says only which one it is needs the word before: "Leg:Left:Upper" stays as it is.
+    """
+    parts = re.split(r"[:|]", name)
+    first = len(parts) - 1
+    while first > 0 and _ONLY_WHERE.fullmatch(parts[first]):
+        first -= 1
+    return ":".join(parts[first:])
 
 
 @lru_cache(maxsize=2048)
 def name_words(name: str) -> tuple[str, ...]:
     """Lower-case words of a joint's name, its namespace dropped: "mixamorig:LeftUpLeg" gives ("left", "up", "leg")."""
-    name = re.split(r"[:|]", name)[-1]
+    name = without_namespace(name)
     name = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1 \2", name)
     return tuple(w for w in re.split(r"[^a-zA-Z]+", name.lower()) if w)
