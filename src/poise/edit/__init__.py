@@ -15,6 +15,7 @@ from poise.edit.paths import (
     path_from_start,
     path_to_end,
 )
+from poise.edit.posing import Posed, Poser, pose
 from poise.edit.repair import repair
 from poise.edit.report import Edited, EditReport
 from poise.edit.retime import retime
@@ -29,6 +30,8 @@ __all__ = [
     "Edited",
     "FlightChange",
     "PathTarget",
+    "Posed",
+    "Poser",
     "Scope",
     "Touches",
     "ballistic",
@@ -42,6 +45,7 @@ __all__ = [
     "path_family",
     "path_from_start",
     "path_to_end",
+    "pose",
     "repair",
     "retime",
     "scale",

@@ -1,0 +1,125 @@
+"""`poise pose`: hands and feet dragged to places, the body follows with weight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from poise.cli import options
+from poise.cli.app import app, note, out, output_paths, print_json
+from poise.cli.options import argument, flag, option
+from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kinds
+from poise.cli.synthesize import BUILT_IN, drawn_of, figure_of
+from poise.core.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from poise.body.character import Character
+    from poise.core.typing import Array
+
+
+@app.command()
+def pose(
+    who: Annotated[
+        str,
+        argument("WHO", "adult, child, a character file (TOML), or any file with a skeleton (FILE@CLIP of several)."),
+    ],
+    output: options.Output = None,
+    place: Annotated[
+        list[str] | None,
+        option("'JOINT X,Y,Z'", "Where a joint goes, in meters, Z up. Can be repeated. Without it: a page to drag in."),
+    ] = None,
+    at: Annotated[float | None, option("S", "Time of the clip whose pose it begins in. Default: its start.")] = None,
+    seconds: Annotated[float, option("S", "How long it takes to get there.")] = 3.0,
+    still: Annotated[bool, flag("--still", "Save the last pose alone, not the way there.")] = False,
+    record: options.Record = None,
+    overwrite: options.Overwrite = False,
+    port: options.Port = 0,
+    headless: options.Headless = False,
+    json: options.Json = False,
+) -> None:
+    """Drag hands, feet, head or hips to places; the rest of the body follows with its weight over its feet.
+
+    Example: [bold]poise pose adult --place 'right_hand 0.45,-0.2,0.1' -o squat.bvh --record squat.png[/bold]
+    """
+    from poise.edit import pose as posed
+    from poise.filter.forces import parse_goal
+    from poise.tracking.live import LiveResult
+
+    goals = [parse_goal(text) for text in place or ()]
+    live = not goals
+    if not live and output is None and record is None and not json:
+        raise InvalidValue("No output was given. Give -o or --record FILE, or leave --place out to drag in a page.")
+    require_kinds(output, record, live=live)
+    output_paths((output, record), "-o and --record", inputs=_files(who), overwrite=overwrite)
+    character, q, drawn = *_begun(who, at), drawn_of(who)
+    with reporting_interrupts(output, record):
+        if live:
+            from poise.show.live_pose import LivePose
+
+            source = LivePose(character, q, drawn=drawn, title=f"poise pose {who}")
+            result = play_live(source, port=port, headless=headless, is_saved=output is not None)
+        else:
+            places = {goal.body: goal.place(goal.start).tolist() for goal in goals}
+            found = posed(character, q, places, seconds=seconds)
+            times = 0.01 * np.arange(len(found.q), dtype=np.float64)
+            report = {"schema": "poise.pose/1", "interrupted": False, "places": places, "off_m": found.off}
+            result = LiveResult(character, found.q, times, report, drawn)
+        if still:
+            result = LiveResult(character, result.q[[-1, -1]], result.times[:2], result.report, drawn)
+        _keep(result, output, record)
+    if json:
+        print_json(result.report)
+        return
+    for name, off in result.report.get("off_m", {}).items():
+        out().print(f"{name}: {100.0 * off:.1f} cm from its place", markup=False)
+
+
+def _keep(result: object, output: Path | None, record: Path | None) -> None:
+    """Write the motion and the recording."""
+    import poise.io
+    from poise.io.files import all_or_none
+    from poise.show.result_scene import scene_of
+    from poise.tracking.live import LiveResult
+
+    assert isinstance(result, LiveResult)
+    with all_or_none():
+        if output is not None:
+            poise.io.save(result.motion, output)
+        if record is not None:
+            draw(scene_of(result, title="pose", physics=False), record)
+    if output is not None:
+        note(f"{output}: {len(result.q)} frames")
+
+
+def _files(who: str) -> list[Path]:
+    from poise.io.format import file_and_clip
+
+    return [] if who in BUILT_IN else [file_and_clip(who)[0]]
+
+
+def _begun(who: str, at: float | None) -> tuple[Character, Array]:
+    """The figure and the pose that it begins in: of its clip, or standing where it has none."""
+    from poise.body.posing import motion_to_q
+    from poise.synthesis.poses import standing
+
+    character, motion = figure_of(who), None
+    if who not in BUILT_IN and Path(_files(who)[0]).suffix.lower() != ".toml":
+        from poise.cli.synthesize import captured
+        from poise.core.errors import SKELETON_ALONE, FileFormatError
+
+        try:
+            motion = captured(Path(who))
+        except FileFormatError as refusal:
+            if SKELETON_ALONE[0] not in refusal.cure:
+                raise
+    if motion is None:
+        if at is not None:
+            raise InvalidValue(f"{who!r} has no clip, so --at means nothing; leave it out.")
+        return character, standing(character)
+    at = 0.0 if at is None else at
+    if not 0.0 <= at <= motion.duration:
+        raise InvalidValue(f"--at is {at:g} s; the clip is {motion.duration:.2f} s long.")
+    frame = min(round(at / motion.dt), motion.frame_count - 1)
+    return character, motion_to_q(character, motion)[frame]
