@@ -124,6 +124,35 @@ def test_a_recovery_step_goes_where_the_body_falls(velocity: tuple[float, float]
         )
 
 
+@pytest.mark.parametrize(("speed", "swung", "lands"), [(1.6, 0.3, True), (1.6, 0.1, False), (0.8, 0.3, False)])
+def test_a_foot_comes_down_early_where_the_actor_lands_too_late(speed: float, swung: float, lands: bool) -> None:
+    """It then waits for the actor's foot, half a second at the most."""
+    feet, places = two_feet(), np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.15], [0.0, -0.15]])
+    foot, dt, swings = feet[1], 1.0 / 120.0, np.array([1.0, 0.0, 0.2])
+    foot.stands, foot.has_landed, foot.rested, foot.swung = False, False, 0.0, swung
+    wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
+    own = wanted._replace(velocity=np.array([speed, 0.0]))
+    made = recovery_steps(feet, own, wanted, places, np.zeros(2), places[2:3], LEVEL, leg=0.9, dt=dt, step_reach=2.0)
+    assert made[0] is None
+    assert (made[1] is not None) is lands
+    if not lands:
+        return
+    foot.recovery = made[1]
+    goal, steps = Goal(np.array([0.3, -0.15, 0.3]), swings, np.zeros(3), LEVEL, np.zeros(3)), 0
+    while foot.recovery is not None:
+        foot.recovery = foot.recovery.later(dt, foot.recovery.shift)
+        foot.decide(0.2, swings, 1.0, goal, 0.0, others=True)
+        steps += 1
+    assert foot.stands
+    assert steps * dt == pytest.approx(0.12 * np.sqrt(0.9 / 0.82), abs=2.0 * dt)
+    for _ in range(50):
+        foot.decide(0.2, swings, 1.0, goal, 0.0, others=True)
+    assert foot.stands
+    for _ in range(15):
+        foot.decide(0.2, swings, 1.0, goal, 0.0, others=True)
+    assert not foot.stands
+
+
 @pytest.mark.parametrize("root", ["hard", "strict"])
 @pytest.mark.parametrize("way", [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 def test_a_pushed_character_whose_actor_stands_takes_a_step(

@@ -47,6 +47,9 @@ WAITING = 0.4
 [s]."""
 STEP_TIME, STEP_HEIGHT = 0.2, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
+LATE, SWUNG, LANDING = 0.5, 0.2, 0.12
+"""Where the capture point errs by more than this, in legs, a foot that the actor has swung for so long [s] comes down
+within so long [s], for a leg of 0.82 m: with the actor's it would land too late."""
 BEYOND = 1.25
 """A recovery step goes so much further than to where the capture point will be, to slow the body down [1]."""
 QUIET, TOGETHER = 0.4, 0.06
@@ -247,6 +250,8 @@ def recovery_steps(
     that it lies between all feet and no further step is needed. Of the actor's limbs the one steps whose feet, once
     there, leave the capture point least outside all soles.
 
+    A foot that the actor swings comes down early by such a step where it would land too late.
+
     Args:
         feet: All, in order.
         own, wanted: See `com_acceleration`.
@@ -266,16 +271,20 @@ def recovery_steps(
     capture = own.place + own.velocity / own.rate
     steps = [foot.recovery for foot in feet]
     tempo = math.sqrt(leg / HUMAN_LEG)
-    active = {foot.driver for foot in feet if foot.recovery is not None}
+    active, swings = {foot.driver for foot in feet if foot.recovery is not None}, set[str]()
     if not active:
+        swings = {foot.driver for foot in feet if not foot.stands and foot.swung > SWUNG * tempo}
         waits = min(foot.rested for foot in feet) < WAITING * tempo
-        stand = all(foot.stands and foot.has_landed for foot in feet)
-        if waits or not stand or not len(touching) or size < OFF_BALANCE:
+        stand = all(foot.stands and foot.has_landed for foot in feet if foot.driver not in swings)
+        if not stand or not len(touching) or size < (LATE if swings else OFF_BALANCE) or (waits and not swings):
             return steps
         if outside(touching, capture) < OUTSIDE * leg:
             return steps
-    drivers = active or {foot.driver for foot in feet}
-    duration, peak = STEP_TIME * tempo, STEP_HEIGHT * leg
+    drivers = active or swings or {foot.driver for foot in feet}
+    duration, down, peak = STEP_TIME * tempo, LANDING * tempo, STEP_HEIGHT * leg
+    first = RecoveryStep(duration, duration, peak, shift)
+    if swings:
+        first = RecoveryStep(2.0 * down, down, peak, shift, is_early=True)
     best, found = math.inf, [None if s is None else s.later(dt, s.shift) for s in steps]
     if active and size < OFF_BALANCE and all(s is None or s.is_calm for s in steps):
         return found
@@ -283,7 +292,8 @@ def recovery_steps(
         remain = [foot for foot in feet if foot.driver != driver and foot.stands]
         if not remain:
             continue
-        left = next((f.recovery.left for f in feet if f.driver == driver and f.recovery is not None), duration)
+        begun = [f.recovery for f in feet if f.driver == driver and f.recovery is not None]
+        left = begun[0].left if begun else first.left
         under = np.concatenate([targets[foot.row] + foot.shift + foot.arms() for foot in remain])
         delta = nearest_inside(under, capture) - (wanted.place + shift - wanted.acceleration / wanted.rate**2)
         grown = delta + (error - delta) * math.exp(own.rate * left)
@@ -305,8 +315,8 @@ def recovery_steps(
                 apart = (targets[foot.row] + off - targets[other.row] - other.shift) @ across
                 off = off + max(0.0, BESIDE * leg - float(apart)) * across
             soles.append(targets[foot.row] + off + foot.arms())
-            begun = foot.recovery or RecoveryStep(duration, duration, peak, off)
-            after[k] = begun._replace(is_calm=False).later(dt, off)
+            step = foot.recovery or first._replace(shift=off)
+            after[k] = step._replace(is_calm=False).later(dt, off)
         left_out = outside(np.concatenate(soles), end) + math.hypot(ahead[0], ahead[1])
         if left_out < best:
             best, found = left_out, after
@@ -339,7 +349,7 @@ def alarm_of(before: float, error: float, feet: Sequence[Foot], leg: float, dt: 
     """
     rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
     goal = min(1.0, max(0.0, (error - ALARMING) / (OFF_BALANCE - ALARMING))) if rests else 0.0
-    if any(foot.recovery is not None for foot in feet):
+    if any(foot.recovery is not None and not foot.recovery.is_early for foot in feet):
         goal = 1.0
     return before + (1.0 - math.exp(-dt / (ALARMED if goal > before else RELIEVED))) * (goal - before)
 

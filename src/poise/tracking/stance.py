@@ -33,6 +33,8 @@ FLAT = 0.2
 """Turns of a standing foot against the ground up to which it stays flat [rad]."""
 RESTING = 1.0
 """An actor's foot that turns slower [rad/s], low and slow over the floor, lies flat on it."""
+EARLY = 0.5
+"""A foot that came down before the actor's waits for it so long at the most [s]."""
 SINKING = 25.0
 """Rate at which the pelvis is lowered for legs to reach their feet [1/s]."""
 STILL, HIGH = 0.2, 0.13
@@ -51,6 +53,7 @@ class RecoveryStep(NamedTuple):
         peak: How high it goes [m].
         shift: How far off its target it lands [m], shape (2,).
         is_calm: Whether it brings the foot back to the other, rather than catch the body.
+        is_early: Whether it ends a step of the actor's that would land too late.
     """
 
     total: float
@@ -58,6 +61,7 @@ class RecoveryStep(NamedTuple):
     peak: float
     shift: Array
     is_calm: bool = False
+    is_early: bool = False
 
     @property
     def height(self) -> float:
@@ -107,6 +111,8 @@ class Foot:
         driver: The actor's limb that it follows.
         recovery: The step it makes on its own account; None while it follows.
         rested: For so long the actor has not lifted it [s].
+        swung: For so long it has not stood [s].
+        early: For so long at most it stands, though the actor still swings it [s].
         end: Its end body in the model.
         reaching: Of `points`, places in the frame of the end body [m], shape (P, 3), and radii [m], shape (P,); those
             of other bodies have an infinite radius.
@@ -136,6 +142,7 @@ class Foot:
         self.shift, self.drift = np.zeros(2), np.zeros(2)
         self.driver, self.rested = driver, 0.0
         self.recovery: RecoveryStep | None = None
+        self.early, self.swung = 0.0, 0.0
         self._tilt, self._seen = np.zeros(3), 0
         self._base, self._still = 0.0, 0.0
         self._arms: tuple[Array | None, Array] = None, np.zeros((1, 2))
@@ -201,17 +208,20 @@ class Foot:
             begins: See `over`.
         """
         along, fast = math.hypot(velocity[0], velocity[1]), math.sqrt(scale)
-        if self.recovery is not None and (over > LEAVE_HEIGHT * scale or along > LEAVE_SPEED * fast):
+        steps = over > LEAVE_HEIGHT * scale or along > LEAVE_SPEED * fast
+        if self.recovery is not None and not self.recovery.is_early and steps:
             self.recovery = None  # the actor steps now
+        self.early = max(0.0, self.early - self.dt) if steps else 0.0
         if self.recovery is not None:
             self.stands, self.has_landed, self.share = False, False, 0.0
             if self.recovery.left <= 0.0:
                 self._aim(0.0, velocity, wanted, ground)
+                self.early = EARLY if self.recovery.is_early and steps else 0.0
                 self.stands, self.recovery = True, None
         elif self.stands:
             leaves = self.leaves(over, velocity, scale, wanted, others=others)
             # one that carries alone stays where it is, though the actor's heel is up
-            leaves = leaves and not stays and not (carries and along < LEAVE_SPEED * fast)
+            leaves = leaves and not stays and not self.early and not (carries and along < LEAVE_SPEED * fast)
             self.stands = not leaves
             if self.stands and not self.has_landed:
                 self._aim(over, velocity, wanted, ground)
@@ -225,6 +235,7 @@ class Foot:
             self._aim(over, velocity, wanted, ground)
             self.stands, self.has_landed = True, False
         self.rested = self.rested + self.dt if self.stands or self.recovery is not None else 0.0
+        self.swung = 0.0 if self.stands else self.swung + self.dt
         if begins:
             self.share = float(self.stands)
         self.share = min(1.0, max(0.0, self.share + (1.0 if self.stands else -1.0) * self.dt / BLEND))
@@ -265,6 +276,7 @@ class Foot:
         self.stands, self.has_landed, self.share = before.stands, before.has_landed, before.share
         self.place, self.turn, self.shift, self.drift = before.place, before.turn, before.shift, before.drift
         self.rested, self.recovery = before.rested, before.recovery
+        self.early, self.swung = before.early, before.swung
         self._tilt, self._seen, self._base, self._still = before._tilt, before._seen, before._base, before._still
 
     def face(self, turn: Array) -> None:
@@ -283,7 +295,7 @@ class Foot:
         if self.share <= 0.0:
             return wanted
         s = eased(self.share)
-        place, turn = self._rolled(wanted.turn)
+        place, turn = (self.place, self.turn) if self.early else self._rolled(wanted.turn)
         rest = 1.0 - s
         return Goal(
             rest * wanted.place + s * place,

@@ -117,6 +117,8 @@ class TargetGenerator:
         recovers = any(foot.recovery is not None for foot in self.feet.values())
         for k, foot in enumerate(feet):
             row = foot.row
+            if foot.early and foot.has_landed:
+                foot.shift = foot.place[:2] - rows.x[row, :2]
             speed = motion.soles.v[k]
             over = foot.over(float(motion.soles.x[k, 2]) - motion.floor, speed, scale, begins=begins)
             goal = Goal(place[row], velocity[row], acceleration[row], turn[row], spin[row])
@@ -292,7 +294,7 @@ class TargetGenerator:
         self._over, self._return, self._quiet, self.alarm = np.zeros(2), None, 0.0, 0.0
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
-            foot.recovery, foot.rested = None, 0.0
+            foot.recovery, foot.rested, foot.early = None, 0.0, 0.0
 
     def _must_carry(self, *, is_beginning: bool) -> Foot | None:
         """The foot that the actor's weight must be on though it seems not to stand."""
