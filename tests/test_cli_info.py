@@ -94,6 +94,7 @@ def test_what_is_no_clip(capsys: pytest.CaptureFixture[str]) -> None:
     assert fox["clips"] == ["Survey", "Walk", "Run"]
     walk = info(capsys, MOTIONS / "gltf" / "Fox.glb", "--clip", 1)
     assert walk["in_place"] is True
+    assert any(walk["floor_velocity_m_s"])
     assert any("--unit" in w for w in walk["warnings"])
 
 

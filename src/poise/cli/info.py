@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import sys
@@ -125,7 +126,9 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(
             ("motion", f"{found['frames']} frames at {found['fps']:.6g} fps, {found['duration_s']:.2f} s{channels}")
         )
-        lines.append(("in place", "yes" if found["in_place"] else "no")) if found["in_place"] is not None else None
+        if found["in_place"] is not None:
+            speed = math.hypot(*found["floor_velocity_m_s"])
+            lines.append(("in place", f"yes, as on a treadmill at {speed:.2f} m/s" if found["in_place"] else "no"))
     else:
         lines.append(("motion", "none"))
     if found["unit_m"] is not None:

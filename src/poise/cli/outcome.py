@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -219,6 +220,8 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
             f"Outside help at the hips, beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of the "
             "body's weight",
         ]
+    if any(floor := d.get("floor_velocity_m_s", ())):
+        lines.append(f"The clip walks on the spot, as on a treadmill at {math.hypot(*floor):.2f} m/s")
     deepest = contact["penetration_max_m"]
     if deepest > SUNK * d["settings"]["leg_scale"]:
         lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
