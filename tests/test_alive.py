@@ -489,6 +489,20 @@ def test_a_figure_that_nothing_guides_falls_where_it_would_step() -> None:
     assert heights(run)[-1] < 0.5 * heights(run)[0], "and does not rise again by itself"
 
 
+def test_a_person_gets_up_over_hands_and_knees() -> None:
+    """It rose with dead arms, and hung in the air over its knees."""
+    motion, character = longer(6.0)
+    push = Push("chest", (0.0, 1500.0, 0.0), START, 0.2)
+    run = simulate(motion, character, pushes=[push], options=Options(after="blend"))
+    places = body_positions(character, run.q) - [0.0, 0.0, character.floor]
+    lies = int(np.flatnonzero(heights(run) < 0.4 * heights(run)[0])[-1])
+    rises = places[lies : lies + round(1.2 / run.report["dt"]), :, 2]
+    hands = rises[:, [character.roles["left_hand"], character.roles["right_hand"]]].max(axis=1)
+    pelvis, chest = rises[:, 0], rises[:, character.roles["chest"]]
+    kneels = (np.abs(pelvis - chest) < 0.15) & (pelvis > 0.3 * character.leg_length) & (hands < 0.25)
+    assert kneels.any(), "on hands and knees, its trunk level"
+
+
 @pytest.mark.parametrize("by_clip", [False, True])
 def test_a_fallen_figure_gets_up_where_it_lies_and_goes_back(by_clip: bool) -> None:
     motion, character = longer(8.0)

@@ -272,7 +272,7 @@ def test_marks_of_a_figure_that_gets_up_are_those_of_its_pose() -> None:
         if len(steps) < 5:
             return True
         figure.q = figure.q + 0.5 * (np.arange(len(figure.q)) == 2)  # half a meter up
-        figure.rising = rising.begin(figure.q, None, figure.q)
+        figure.rising = rising.begin(figure.q, None, figure.q, figure.character)
         steps.append(clip_moment(figure, figure.q, [], time=live.time, is_paused=False))
         return False
 

@@ -430,7 +430,7 @@ class SimulatedCharacter:
 
     def _rise(self, reference: ReferenceFrame, following: Array, following_v: Array) -> Array:
         """Move to the next pose of getting up; at its end the figure stands beside the clip's way and goes back."""
-        now = rising.begin(self.q, self.get_up, reference.q) if self.rising is None else self.rising
+        now = self.rising or rising.begin(self.q, self.get_up, reference.q, self.character)
         self.rising = now = rising.later(now, following[:2] - reference.q[:2], self.dt)
         q = rising.pose(now, following, self.character, self.dt, self._depth)
         self.v = self.model.difference(self.q, q, self.dt)

@@ -472,7 +472,7 @@ class PerformanceTracker:
         generator.restart_at(self.q[:2])
         self.targets = self._next_targets(generator)
         pose = pose_at(self._posing, self.targets, self._there(), 200)
-        self._rising = (rising.begin(self.q, None, pose), pose)
+        self._rising = (rising.begin(self.q, None, pose, self.character), pose)
 
     def _rise_on(self) -> None:
         assert self._rising is not None
