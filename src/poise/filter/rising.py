@@ -163,10 +163,12 @@ def _keys(character: Character, q: Array, reference: Array) -> tuple[Array, ...]
 def _reaching_down(character: Character, q: Array, part: float) -> Array:
     """A pose (nq,) with the arms turned downward by a part of the way, at their first joint that can."""
     for limb in character.limbs:
-        balls = [b for b in limb.bodies[:-1] if character.bodies[b].kind == "ball"]
-        if limb.kind != "arm" or not balls:
+        if limb.kind != "arm":
             continue
-        shoulder = balls[-2] if len(balls) > 1 and len(limb.bodies) > 3 else balls[0]
+        collars = character.roles.get("left_collar"), character.roles.get("right_collar")
+        shoulder = next((b for b in limb.bodies if b not in collars and character.bodies[b].kind == "ball"), -1)
+        if shoulder in (-1, limb.bodies[-1]):
+            continue
         places, turns = (x[0] for x in body_poses(character, q[None]))
         arm = places[limb.bodies[-1]] - places[shoulder]
         down = rotations.between(arm, np.array([0.0, 0.0, -1.0]))
