@@ -488,3 +488,17 @@ def test_a_leg_that_is_straight_on_one_side_only_has_its_joints_on_both() -> Non
     ends: list[Row] = [("", f"hind.{side}.003", (0.0, 0.0, -0.15)) for side in "LR"]
     found = limbs(fit(figure(rows, ["hind.L.001", "hind.R.001"], ends=ends)))
     assert len(found["left_leg"]) == len(found["right_leg"]) == 3
+
+
+def test_a_tracked_head_and_hands_are_no_figure() -> None:
+    rows: list[Row] = [
+        ("root", "", (0.0, 0.0, 1.0)),
+        ("head", "root", (0.0, 0.0, 0.6)),
+        ("hand_l", "root", (0.3, 0.3, 0.0)),
+    ]
+    rows.append(("hand_r", "root", (0.3, -0.3, 0.0)))
+    ends: list[Row] = [("", name, (0.0, 0.0, 0.1)) for name in ("head", "hand_l", "hand_r")]
+    tracked = fit(figure(rows, ["head", "hand_l"], ends=ends))
+    assert not {limb.kind for limb in tracked.limbs} & {"arm", "leg"}
+    skinned = fit(figure(rows, ["head", "hand_l"], ends=ends, skin=[90.0, 40.0, 10.0, 10.0]))  # a toy of one body
+    assert [limb.kind for limb in skinned.limbs].count("arm") == 2

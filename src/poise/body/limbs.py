@@ -50,7 +50,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are not limbs
     is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
-    is_figure = is_figure and not tree.is_hand
+    is_figure = is_figure and not tree.is_hand and (bool(hubs) or not _are_loose(tree, pairs))
     limbs = [p for p in pairs if _lie_beside(tree, p)]
     leg_pair = _main_legs(tree, pelvis, limbs) if is_figure else None
     is_figure = is_figure and (leg_pair is not None or bool(single) or any(_named(tree, p) for p in limbs))
@@ -174,6 +174,15 @@ def _lie_beside(tree: JointTree, pair: Pair) -> bool:
         if np.median(np.abs(difference[:, 2])) <= ABOVE * np.median(np.linalg.norm(difference, axis=-1)):
             return True
     return False
+
+
+def _are_loose(tree: JointTree, pairs: list[Pair]) -> bool:
+    """Whether all pairs are single joints beside a single head, none of them a leg: head and hands that were tracked.
+
+    Skin would show that they are one body.
+    """
+    short = all(tree.bone_count(kid) == 1 for pair in pairs for kid in pair[1:])
+    return bool(pairs) and tree.skin is None and short and not any("leg" in _named(tree, pair) for pair in pairs)
 
 
 def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
