@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import poise
 from poise.analysis import analyze
 from poise.analysis.analyze import character_of
-from poise.analysis.momentum import body_motion
+from poise.analysis.momentum import body_motion, center_of_mass
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
 from poise.body.posing import root_mover
@@ -24,8 +24,10 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion, Source
 from poise.core.typing import Array, Flags
-from poise.edit import Budget, FlightChange, Scope, ballistic, load_touches, mend, repair
-from poise.edit.direct import flight_notes
+from poise.edit import Budget, FlightChange, Scope, ballistic, load_touches, mend, repair, spin
+from poise.edit.direct import directed, flight_notes
+from poise.edit.flight import Figure as Flier
+from poise.edit.flight import find_flights
 from poise.edit.mend import Cures
 from poise.edit.repair import NEAR_ENDS
 from poise.edit.report import Changes, report_of
@@ -627,7 +629,7 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
 def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
     motion = poise.load(poise.sample_path("hover_hop"))
     character = Character.fit(motion)
-    edited = repair(motion, character, flight="height +20%, length +10%", trust_time=True, verify=False)
+    edited = repair(motion, character, jump="height +20%, length +10%, turn +90deg", trust_time=True, verify=False)
     flights = edited.report["flights"]
     assert flights
     for flight in flights:
@@ -635,9 +637,10 @@ def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
         # ballistics: with v = √(2 g h), up takes v / g; down is as long, but for the height of the landing
         assert abs(flight["duration_s"] / (2.0 * math.sqrt(2.0 * flight["rise_m"] / 9.81)) - 1.0) < 0.05
         assert abs(flight["gravity_after_m_s2"] / 9.81 - 1.0) < 0.02
-        # flights have whole frames, and the repair may move their ends by a little
+        # flights have whole frames, and the repair keeps their paths
         assert abs(flight["rise_after_m"] / flight["rise_m"] - 1.0) < 0.04
-        assert abs(flight["length_after_m"] / flight["length_m"] - 1.0) < 0.08
+        assert abs(flight["length_after_m"] / flight["length_m"] - 1.0) < 0.02
+    assert heading(motion, edited.motion, character, -1) == pytest.approx(90.0 * len(flights), abs=7.0)
     # the clip hangs in the air: its feet cannot give all that the new take-off asks for
     assert edited.report["after"]["force_rms"] < 0.5
     assert edited.report["after"]["joint_change_max_deg"] <= 6.0 + 1e-6
@@ -656,10 +659,65 @@ def test_a_flight_that_does_not_come_near_what_was_asked_is_said_so() -> None:
 def test_a_flight_of_the_earth_becomes_one_of_the_moon() -> None:
     """The clip falls with 9.81 m/s²: that is no wrong frame rate, since the gravity that is given is the new one."""
     motion = poise.load(MOTIONS / "deepmimic" / "humanoid3d_backflip.txt")
-    edited = repair(motion, flight="height +0%", gravity=1.62)
+    edited = repair(motion, jump="height +0%", gravity=1.62)
     (flight,) = edited.report["flights"]
     assert flight["gravity_after_m_s2"] == pytest.approx(1.62, rel=0.05)
     assert flight["duration_s"] > 2.0 * flight["duration_before_s"]
+
+
+def hop() -> tuple[Motion, Character]:
+    """The sample with one flight."""
+    motion = poise.load(poise.sample_path("hover_hop"))
+    return motion, Character.fit(motion)
+
+
+def heading(before: Motion, after: Motion, character: Character, frame: int) -> float:
+    """How far the root is turned about the vertical in a frame, before to after [deg]."""
+    mover, ahead = root_mover(character), np.array([[1.0, 0.0, 0.0]])
+    old, new = (rotations.rotate(m.world[1][[frame], mover], ahead)[0, :2] for m in (before, after))
+    return float(np.degrees(np.arctan2(old[0] * new[1] - old[1] * new[0], old @ new)))
+
+
+def test_half_a_turn_more_ends_half_a_turn_further_and_spins_steadily() -> None:
+    motion, character = hop()
+    for turn in (1.0, -1.0):
+        turned, (flight,) = directed(motion, character, FlightChange(turn=turn * math.pi), 9.81)
+        assert heading(motion, turned, character, 0) == pytest.approx(0.0, abs=0.1)
+        assert abs(heading(motion, turned, character, -1)) == pytest.approx(180.0, abs=0.1)
+        first, last = flight["frames"]
+        seen = spin(turned, character, flights=[(first, last)], verify=False).report["before"]["flights"][0]
+        assert seen["angular_momentum_spread_kg_m2_s"] < 1e-3
+        assert turn * seen["angular_momentum_mean_kg_m2_s"][2] > 1.0  # to the left where it is positive
+
+
+def test_a_heavier_body_is_lifted_by_the_same_work() -> None:
+    motion, character = hop()
+    (span,) = find_flights(motion, Flier.of(motion, character))
+    com = center_of_mass(motion, character)[:, 2]
+    push = com[span[0]] - com[: span[0] + 1][motion.times[: span[0] + 1] >= motion.times[span[0]] - 1.0].min()
+    plain, heavy = (directed(motion, character, FlightChange(mass=m), 9.81)[1][0] for m in (1.0, 1.1))
+    assert plain["rise_m"] == pytest.approx(plain["rise_before_m"], rel=1e-9)
+    assert 1.1 * (heavy["rise_m"] + push) == pytest.approx(plain["rise_m"] + push, rel=1e-6)
+    with pytest.raises(InvalidValue, match="hardly leave the ground"):
+        directed(motion, character, FlightChange(mass=3.0), 9.81)
+
+
+def test_flights_are_chosen_by_name_and_need_a_change() -> None:
+    motion, character = hop()
+    with pytest.raises(InvalidValue, match="jump"):
+        repair(motion, character, flights=[(3, 9)], trust_time=True)
+    with pytest.raises(InvalidValue, match="not in this clip"):
+        repair(motion, character, flights=[(3, 9999)], jump="height +10%", trust_time=True)
+
+
+def test_what_is_carried_is_not_made_to_fly_unless_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a kick, where the foot that stands was not seen."""
+    motion, character = hop()
+    (span,) = find_flights(motion, Flier.of(motion, character))
+    monkeypatch.setattr("poise.edit.flight.why_no_flight", lambda *_, **__: "LeftFoot stands still")
+    with pytest.raises(InvalidValue, match="is not a flight: LeftFoot stands still"):
+        repair(motion, character, jump="height +20%", trust_time=True)
+    assert len(directed(motion, character, FlightChange(height=1.2), 9.81, [span])[1]) == 1
 
 
 @pytest.mark.parametrize("text", ["height 20%", "hight +20%", "height +20%, height +10%", "height +900%", ""])
@@ -669,7 +727,7 @@ def test_a_change_of_flights_that_cannot_be_read_is_refused(text: str) -> None:
 
 
 def test_a_clip_without_a_flight_has_none_to_change(walk: tuple[Motion, Character]) -> None:
-    with pytest.raises(InvalidValue, match="no flight"):
-        repair(*walk, flight="height +20%", trust_time=True)
+    with pytest.raises(InvalidValue, match="No flight"):
+        repair(*walk, jump="height +20%", trust_time=True)
     with pytest.raises(InvalidValue, match="exact"):
-        repair(*walk, flight="height +20%", trust_time=True, exact=(3,))
+        repair(*walk, jump="height +20%", trust_time=True, exact=(3,))

@@ -209,10 +209,15 @@ def repair(
     ] = None,
     friction: Annotated[float, option("MU", "Friction coefficient of the ground.")] = 0.8,
     gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
-    flight: Annotated[
+    jump: Annotated[
         str | None,
-        option("CHANGE", "Change the flights: 'height +20%', 'length -10%', or both. Take-off and landing follow."),
+        option(
+            "CHANGE",
+            "Change the flights: 'height +20%', 'length -10%', 'turn +180deg', 'mass +30%', or several with commas "
+            "between. Take-off and landing follow.",
+        ),
     ] = None,
+    flight: Flight = None,
     trust_time: Annotated[
         bool, flag("--trust-time", "Repair even if the flights show that the frame rate is wrong.")
     ] = False,
@@ -225,7 +230,7 @@ def repair(
     """
     asked.check_outputs(contacts)
     names, still = _names(keep), _names(freeze)
-    frames, strength = frames_of("--exact", exact), gravity_of(gravity)
+    frames, strength, spans = frames_of("--exact", exact), gravity_of(gravity), flights_of(flight)
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a repair is a number, such as 1 or 9.81m/s2, not a vector.")
 
@@ -236,7 +241,7 @@ def repair(
     if terrain is not None:
         Terrain.parse(terrain)  # before anything is computed
 
-    change = None if flight is None else FlightChange.parse(flight)
+    change = None if jump is None else FlightChange.parse(jump)
     touches = None if contacts is None else load_touches(contacts)
     run_edit(
         asked,
@@ -250,7 +255,8 @@ def repair(
             terrain=terrain,
             friction=friction,
             gravity=GRAVITY if strength is None else strength,
-            flight=change,
+            flights=spans,
+            jump=change,
             trust_time=trust_time,
         ),
     )

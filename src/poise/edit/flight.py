@@ -83,7 +83,7 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
         spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
         if not spans:
             raise InvalidValue(_no_flight(motion, found, lowest, highest))
-        reasons = _no_flights(motion, figure)
+        reasons = no_flights(motion, figure)
         believed = tuple(s for s in spans if s not in reasons)
         if not believed:
             why = reasons[spans[0]]
@@ -118,7 +118,7 @@ def find_flights(motion: Motion, figure: Figure) -> tuple[Span, ...]:
     return flight_spans(airborne, motion.times)
 
 
-def _no_flights(motion: Motion, figure: Figure) -> dict[Span, str]:
+def no_flights(motion: Motion, figure: Figure) -> dict[Span, str]:
     """Times in the air that nobody could make, each with the reason."""
     if figure.character is None:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -20,7 +20,9 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.edit.budget import Budget, Scope
-from poise.edit.direct import FlightChange, directed, flight_notes, reached
+from poise.edit.direct import NEAR, FlightChange, directed, flight_notes, reached
+from poise.edit.flight import Figure as Flier
+from poise.edit.flight import Span, no_flights
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.phases.floor import carried_ground
@@ -57,7 +59,8 @@ def repair(
     contacts: Flags | Touches | None = None,
     friction: float = 0.8,
     gravity: float = GRAVITY,
-    flight: FlightChange | str | None = None,
+    flights: str | Sequence[Span] = "all",
+    jump: FlightChange | str | None = None,
     trust_time: bool = False,
     verify: bool = True,
 ) -> Edited:
@@ -88,10 +91,11 @@ def repair(
             not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s²].
-        flight: How flights differ from those of the clip, such as "height +20%, length -10%"; under `gravity`.
-            Take-off and landing follow. The clip gets the frames that this takes.
+        flights: The flights that `jump` changes: "all", or first and last frame of each.
+        jump: How these differ from those of the clip, such as "height +20%, turn +180deg"; under `gravity`. Take-off
+            and landing follow. The clip gets the frames that this takes.
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
-        verify: Check the result, and say in the report what is new; not where `flight` is given.
+        verify: Check the result, and say in the report what is new; not where `jump` is given.
 
     Raises:
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
@@ -117,30 +121,26 @@ def repair(
     how["floor"] = seen.floor
     if not trust_time:
         # where flights are changed, `gravity` is that of the new ones
-        _require_time(seen if flight is None else replace(seen, gravity=GRAVITY))
-    if flight is not None:
-        change = FlightChange.parse(flight) if isinstance(flight, str) else flight
+        _require_time(seen if jump is None else replace(seen, gravity=GRAVITY))
+    wanted: list[dict[str, Any]] = []
+    change = FlightChange.parse(jump) if isinstance(jump, str) else jump
+    unchanged: list[str] = []
+    amount, aloft = scope.amount, np.zeros(motion.frame_count, dtype=np.bool_)
+    if change is not None:
         if scope.interval is not None or len(exact) or contacts is not None:
             raise InvalidValue("Flights that are changed move frames in time; leave interval, exact and contacts out.")
-        moved, wanted = directed(motion, body, change.by(scope.amount), gravity)
-        edited = repair(
-            moved,
-            body,
-            budget=budget,
-            keep=keep,
-            freeze=freeze,
-            terrain=terrain,
-            floor=seen.floor if terrain is None and how["terrain"] is None else None,
-            friction=friction,
-            gravity=gravity,
-            trust_time=True,
-            verify=False,
-        )
-        report = edited.report.data
-        report["settings"] |= {"amount": scope.amount, "flight": {"height": change.height, "length": change.length}}
-        report["flights"] = reached(wanted, analyze(edited.motion, body, **how))
-        report["notes"] += flight_notes(report["flights"])
-        return edited
+        if isinstance(flights, str):
+            unchanged = [
+                f"Flight {a}:{b} is not changed: {why}. If it is meant to fly, name it: --flight {a}:{b}."
+                for (a, b), why in no_flights(motion, Flier.of(motion, body)).items()
+            ]
+        motion, wanted = directed(motion, body, change.by(amount), gravity, flights)
+        seen, amount = analyze(motion, body, **how), 1.0
+        aloft = np.zeros(motion.frame_count, dtype=np.bool_)
+        for first, last in (w["frames"] for w in wanted):
+            aloft[first : last + 1] = True
+    elif not (isinstance(flights, str) and flights == "all"):
+        raise InvalidValue("Flights are named, but not what changes in them; give jump= (--jump) as well.")
     for frame in exact:
         if not 0 <= frame < motion.frame_count:
             raise InvalidValue(f"Frame {frame} is not in the clip; it has frames 0 to {motion.frame_count - 1}.")
@@ -157,6 +157,7 @@ def repair(
         "holds_ends": is_loop,
         "only_touches": flags is not None,
         "grips": grips,
+        "aloft": aloft,
     }
 
     problem = problem_of(seen, **may)
@@ -164,13 +165,14 @@ def repair(
     limits = _limits(problem, asked, budget)
     states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
     # who names a budget or an interval has decided already
-    in_vain = budget is None and interval is None and is_in_vain(curve[0], curve[-1])
+    in_vain = budget is None and interval is None and not wanted and is_in_vain(curve[0], curve[-1])
     number = 0 if in_vain else len(curve) - 1
     chosen = states[number]
     for _ in range(AGAIN if number else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
         anew = problem_of(analyze(changed_by(chosen), body, **how), made=chosen, **may)
         same = {"origins": problem.origins, "room": problem.room, "lift": problem.lift, "looked": problem.looked}
+        same["path"] = problem.path
         anew = replace(anew, price=problem.price, ease=problem.ease, **same)
         state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
         curve[number] = point_of(anew, state, curve[number].weight)
@@ -213,8 +215,13 @@ def repair(
         report.data["chosen"] = number
         return Edited(result, replace(report, motions=partial(_choices, changed_by, states, number, result)))
 
-    edited = edited_by(scope.amount)
-    if not verify or not number:
+    edited = edited_by(amount)
+    if change is not None:
+        report = edited.report.data
+        report["settings"] |= {"amount": scope.amount, "jump": asdict(change)}
+        report["flights"] = reached(wanted, edited.motion, body)
+        report["notes"] += unchanged + flight_notes(report["flights"], NEAR * body.leg_scale)
+    if not verify or not number or wanted:
         return edited
     ground = terrain if isinstance(terrain, str) else None
     return verified(edited, motion, character, edited_by, floor=floor, terrain=ground)

@@ -48,6 +48,8 @@ SMOOTH = 0.05
 """s, the time over which offsets are kept smooth [s]."""
 SLIP = 0.005
 """d, the way of a standing point that costs one unit a frame, for a leg of 0.82 m [m]."""
+PATH = 0.001
+"""Way of the center of mass off a path that it must keep, that costs one unit a frame, for a leg of 0.82 m [m]."""
 SLIDES = 0.02
 """A point that strays from its mean place by more than this while it stands slides by intent [m]."""
 REACH = 0.4
@@ -85,6 +87,7 @@ class Problem:
         made: Coefficients whose offsets the figure has already, shape (M, N).
         ease: Share of σ that fits what each offset's joint does in the clip, shape (N,).
         looked: Rotation of the head in the clip, shape (K, 3, 3).
+        path: Where the center of mass must pass [m], shape (K, 3); NaN where it is free.
     """
 
     figure: Figure
@@ -107,6 +110,7 @@ class Problem:
     made: Array
     ease: Array
     looked: Array
+    path: Array
 
     @cached_property
     def size(self) -> float:
@@ -233,6 +237,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
         + np.square(slip / (SLIP * problem.size)).sum()
         + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
+        + np.square(off_path(problem, seen.pose) / (PATH * problem.size)).sum()
         + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
     )
 
@@ -254,6 +259,11 @@ def off_ground(problem: Problem, pose: Pose) -> Array:
     return np.where(problem.stands, 0.0, off)
 
 
+def off_path(problem: Problem, pose: Pose) -> Array:
+    """Way of the center of mass from where it must pass [m], shape (K, 3); zero where it is free."""
+    return np.where(np.isnan(problem.path), 0.0, pose.com - problem.path)
+
+
 def problem_of(
     analysis: Analysis,
     *,
@@ -266,6 +276,7 @@ def problem_of(
     only_touches: bool = False,
     grips: Flags | None = None,
     made: Array | None = None,
+    aloft: Flags | None = None,
 ) -> Problem:
     """The clip of an analysis as a problem.
 
@@ -280,6 +291,7 @@ def problem_of(
         only_touches: Only points that touch may carry, not those that are near the ground and slow too.
         grips: Contact points that hold on, so that their force may pull too, shape (F, P); none if not given.
         made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
+        aloft: Frames in which the center of mass keeps its path, shape (F,).
     """
     motion, character = analysis.motion, analysis.character
     size = character.leg_length / HUMAN_LEG
@@ -344,6 +356,7 @@ def problem_of(
         np.zeros((spline.count, figure.size)) if made is None else made,
         ease,
         pose.turns[kept, head],
+        np.where(np.zeros(len(kept), dtype=np.bool_) if aloft is None else aloft[kept], pose.com[kept].T, np.nan).T,
     )
 
 

@@ -10,7 +10,19 @@ import math
 import numpy as np
 
 from poise.core.typing import Array, Index
-from poise.spacetime.balance import SLIP, SMOOTH, Look, Problem, bends_of, cost, look, off_ground, slip_of
+from poise.spacetime.balance import (
+    PATH,
+    SLIP,
+    SMOOTH,
+    Look,
+    Problem,
+    bends_of,
+    cost,
+    look,
+    off_ground,
+    off_path,
+    slip_of,
+)
 from poise.spacetime.figure import Pose, demand_rows
 from poise.spacetime.spline import SPAN, solve_band
 from poise.spacetime.style import GAZE, gaze_turns, turn_rows
@@ -121,7 +133,7 @@ def _weights(basis: Array, behind: Index) -> Array:
 def _held_rows(
     problem: Problem, pose: Pose, frames: slice, used: Index, slip: Array, off: Array, gaze: Array
 ) -> tuple[Array, Array]:
-    """How the head turns and points that stand, sink or lift move with the offsets of a frame, and by how much.
+    """How the head turns, points that stand, sink or lift and a held center of mass move with the offsets of a frame.
 
     Returns:
         Rows (k, m, n) and residuals (k, m), in units of their prices; zero where a point does not count.
@@ -141,6 +153,13 @@ def _held_rows(
             along = np.einsum("ki,kin->kn", problem.normals[frames, p], moves) * astray[:, p, None]
             rows.append(along[:, None])
             values.append(scale * off[frames, p, None])
+    aloft = ~np.isnan(problem.path[frames, 0])
+    if aloft.any():
+        share = problem.figure.masses[:, None, None] / problem.figure.mass * np.eye(3)
+        moving = aloft[:, None, None, None] * share
+        narrow = 1.0 / (PATH * problem.size)
+        rows.append(narrow * problem.figure.pull_back(pose, frames, np.zeros_like(moving), moving)[:, :, used])
+        values.append(narrow * off_path(problem, pose)[frames])
     if not rows:
         return np.zeros((len(stands), 0, len(used))), np.zeros((len(stands), 0))
     return np.concatenate(rows, axis=1), np.concatenate(values, axis=1)
