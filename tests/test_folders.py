@@ -6,8 +6,10 @@ import json
 import os
 import pickle
 import shutil
+import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -184,6 +186,44 @@ def test_an_executor_can_be_given() -> None:
     with ThreadPoolExecutor(2) as pool:
         assert dict(each(abs, [-1, -2, 3], executor=pool)) == {-1: 1, -2: 2, 3: 3}
         assert pool.submit(abs, -4).result() == 4  # it is left open
+
+
+def test_a_cluster_does_a_folder(
+    clips: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Through `distributed.Client`, here one of threads: the clips are done there, and what cannot be is refused."""
+    asked = []
+
+    class Client(ThreadPoolExecutor):
+        threads = 1
+
+        def __init__(self, address: str, timeout: float) -> None:
+            super().__init__(1)
+            if "nobody" in address:
+                raise OSError("timed out")
+            asked.append(address)
+
+        def nthreads(self) -> dict[str, int]:
+            return {"tcp://worker": self.threads}
+
+        def get_executor(self, pure: bool) -> ThreadPoolExecutor:
+            return self
+
+    words = ["edit", "scale", str(clips), "-o", str(clips.parent / "out"), "--size", "2", "--jobs"]
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert run([*words, "tcp://node:8786"]) == 2
+    assert "poise[cluster]" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(Client=Client))
+    assert run([*words, "tcp://nobody:1"]) == 2
+    assert "No Dask scheduler answers" in capsys.readouterr().err
+    assert run([*words, "many"]) == 2
+    assert "give a number of processes, or an address" in capsys.readouterr().err
+    assert run([*words, "tcp://node:8786"]) == 1  # one clip is broken
+    assert "3 of 4 clips done" in " ".join(capsys.readouterr().out.split())
+    assert asked == ["tcp://node:8786"]
+    Client.threads = 2
+    assert run([*words, "tcp://node:8786", "--overwrite"]) == 2
+    assert "--nthreads 1" in capsys.readouterr().err
 
 
 def test_every_clip_of_a_file_with_several_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,7 +26,7 @@ from poise.cli.folder_page import MEASURES, Done, summary_page
 from poise.cli.options import flag, option
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import InvalidValue, UnreadableFile
+from poise.core.errors import InvalidValue, MissingExtra, UnreadableFile
 
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
@@ -41,8 +41,13 @@ Shard = Annotated[
     option("I/N", "Only part I of N, for several machines.", "--shard", panel=options.BATCH),
 ]
 Jobs = Annotated[
-    int | None,
-    option("N", "Processes. Default: one per core.", "--jobs", panel=options.BATCH),
+    str | None,
+    option(
+        "N|ADDRESS",
+        "Processes; default: one per core. Or a Dask scheduler whose workers see the same files: tcp://node:8786.",
+        "--jobs",
+        panel=options.BATCH,
+    ),
 ]
 To = Annotated[
     str | None,
@@ -167,7 +172,7 @@ def run_folder(
     *,
     resume: bool = False,
     shard: str | None = None,
-    jobs: int | None = None,
+    jobs: str | None = None,
     to: str | None = None,
 ) -> None:
     """The command for every clip of a folder."""
@@ -196,7 +201,7 @@ def carry_out(
     *,
     resume: bool,
     shard: str | None,
-    jobs: int | None,
+    jobs: str | None,
     overwrite: bool,
     is_done: Callable[[Done | None, Job, Path], bool] | None = None,
 ) -> tuple[list[Done], int, int]:
@@ -208,37 +213,65 @@ def carry_out(
         place: Folder of the manifest.
         resume: Leave out what is done.
         shard: Which part of the jobs, such as "2/8"; all if None.
-        jobs: Processes.
+        jobs: Number of processes, or the address of a Dask scheduler.
         overwrite: Whether files may be replaced.
         is_done: Whether a job need not be done again after what the manifest says of it; by default, its file is there.
 
     Returns:
         What was done, how many jobs this part has, and how many of them were done before.
     """
-    part = todo if shard is None else part_of(todo, shard)
-    log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
-    manifest = None if place is None else place / log
-    before = read_manifests(place) if place is not None else {}
-    if manifest is not None:
-        _require(manifest, resume=resume or overwrite)
-    asked = len(part)
-    if resume:
-        part = [j for j in part if not (is_done or _is_done)(before.get(j.name), j, place or Path("."))]
-    earlier = asked - len(part)
-    done: list[Done] = []
-    try:
-        with _Bar(len(part), name) as bar:
-            for job, result in each(work, part, workers=jobs):
-                if isinstance(result, Exception):
-                    result = Done(job.name, "failed", str(result), job.target, job.key, 0.0)
-                done.append(result)
-                bar.advance(result)
-                if manifest is not None:
-                    _note(manifest, result)
-    except KeyboardInterrupt:
-        _finish(name, place, done, len(part), earlier)
-        raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
+    with _workers(jobs) as workers:  # before a folder is made
+        part = todo if shard is None else part_of(todo, shard)
+        log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
+        manifest = None if place is None else place / log
+        before = read_manifests(place) if place is not None else {}
+        if manifest is not None:
+            _require(manifest, resume=resume or overwrite)
+        asked = len(part)
+        if resume:
+            part = [j for j in part if not (is_done or _is_done)(before.get(j.name), j, place or Path("."))]
+        earlier = asked - len(part)
+        done: list[Done] = []
+        try:
+            with _Bar(len(part), name) as bar:
+                for job, result in each(work, part, **workers):
+                    if isinstance(result, Exception):
+                        result = Done(job.name, "failed", str(result), job.target, job.key, 0.0)
+                    done.append(result)
+                    bar.advance(result)
+                    if manifest is not None:
+                        _note(manifest, result)
+        except KeyboardInterrupt:
+            _finish(name, place, done, len(part), earlier)
+            raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
     return done, asked, earlier
+
+
+@contextmanager
+def _workers(jobs: str | None) -> Iterator[dict[str, Any]]:
+    """Who does the work, as arguments of `each`: so many processes, or the workers of a Dask scheduler.
+
+    Raises:
+        InvalidValue: if it is neither, nobody answers at the address, or workers have several threads.
+        MissingExtra: for an address without the package `distributed`.
+    """
+    if jobs is None or jobs.lstrip("-").isdecimal():
+        yield {"workers": None if jobs is None else int(jobs)}
+        return
+    if "://" not in jobs:
+        raise InvalidValue(f"--jobs is {jobs!r}; give a number of processes, or an address such as tcp://node:8786.")
+    try:
+        from distributed import Client  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise MissingExtra('--jobs with an address needs Dask: pip install "poise[cluster]".') from None
+    try:
+        client = Client(jobs, timeout=10.0)
+    except (OSError, ValueError) as error:  # an address of no known kind, or nobody there
+        raise InvalidValue(f"No Dask scheduler answers at {jobs} ({error}). Start one with: dask scheduler.") from None
+    with client:
+        if any(threads > 1 for threads in client.nthreads().values()):
+            raise InvalidValue("A Dask worker would do several clips in one process: start workers with --nthreads 1.")
+        yield {"executor": client.get_executor(pure=False)}
 
 
 def _note(manifest: Path, result: Done) -> None:
