@@ -278,3 +278,11 @@ def test_as_a_module_with_a_pipe_in_another_encoding() -> None:
 def test_the_version_is_printed_without_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == f"poise {poise.__version__}\n"
+
+
+def test_a_shell_completes_commands_and_options() -> None:
+    """What `poise --install-completion` lets a shell ask."""
+    asked = {"_POISE_COMPLETE": "complete_bash", "COMP_WORDS": "poise library ", "COMP_CWORD": "2"}
+    call = [sys.executable, "-m", "poise"]
+    said = subprocess.run(call, env=os.environ | asked, capture_output=True, text=True, timeout=120, check=False).stdout
+    assert {"check", "mend", "vary"} <= set(said.split())
