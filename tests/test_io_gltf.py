@@ -880,6 +880,11 @@ def test_info_says_why_a_clip_cannot_be_used(tmp_path):
     found = describe_file(saved(tmp_path, content), ReadOptions())
     assert found["joints"] == ["root", "hip", "knee"]
     assert any("cannot be used: Joint 'hip' is mirrored or scaled to nothing" in w for w in found["warnings"])
+    content = made()  # of several clips, the one that is wrong, not that one has to be chosen
+    content["animations"].append({**content["animations"][0], "name": "again"})
+    content["animations"][1]["channels"] = 2 * content["animations"][0]["channels"]
+    found = describe_file(saved(tmp_path, content), ReadOptions())
+    assert any("cannot be used: Clip 'again' states the" in w and "twice" in w for w in found["warnings"])
 
 
 def test_sparse_keys_are_sampled_at_a_multiple_of_their_rate(tmp_path):

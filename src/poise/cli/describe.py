@@ -137,12 +137,13 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
     """A file that holds only a skeleton, several clips, or a clip without a skeleton."""
     candidate = format_of(path)
     facts: dict[str, Any] | None = None
+    fault = refusal
     describe = optional(candidate, "describe")
     if describe is not None:
         try:
             facts = describe(path, options)
-        except FileFormatError:
-            facts = None
+        except FileFormatError as error:  # what is wrong with one of its clips
+            fault = error
     try:
         skeleton = load_skeleton(
             path, skeleton=options.skeleton, unit=options.unit, up=options.up, height=options.height
@@ -163,7 +164,7 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
             if not warnings and (doubt := mass_doubt(character, height_of(skeleton))):
                 warnings.append(doubt)
     if describe is not None and facts is None and skeleton is not None:
-        warnings.append(f"Its motion cannot be used: {refusal.problem} {refusal.cure or ''}".strip())
+        warnings.append(f"Its motion cannot be used: {fault.problem} {fault.cure or ''}".strip())
     for key, value in (facts or {}).items():
         if key == "evidence":
             found["evidence"] = found["evidence"] | value
