@@ -14,8 +14,10 @@ import poise
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.show.live_world import LiveWorld
+from poise.show.motion_scene import skins_of
 from poise.show.page import has_page
-from poise.world import Clip, Ragdoll, World
+from poise.world import Clip, Goals, Ragdoll, World
+from tests.clips import MOTIONS, needs_motions
 from tests.live_pages import playing
 
 CRATE = (
@@ -76,6 +78,38 @@ def test_the_page_sees_what_hands_pull_with() -> None:
     assert np.allclose(arrows[1, :3], [2.0, 3.0, 0.3], atol=0.3)
     assert arrows[1, 5] > 10.0  # the crate is lifted
     assert np.isnan(arrows[2:]).all()
+
+
+@needs_motions
+def test_figures_wear_their_skins_and_are_held_by_joints(tmp_path: Path) -> None:
+    motion = poise.load(MOTIONS / "gltf" / "cesium_man.gltf")
+    figures = {"man": Clip(motion), "eve": Goals("balance", place=(2.0, 0.0))}
+    world = World(CRATE, figures=figures)
+    world.push("man", poise.Push("chest", (0.0, 100.0, 0.0), start=0.02, duration=0.1))
+    source = LiveWorld(world)
+    man, eve = source.scene().tracks
+    assert man.skinned is not None
+    assert eve.skinned is None
+    world.step()
+    moved = source.moment([], is_paused=False).poses
+    joints, character = motion.skeleton.joint_count, world.figures[0].character
+    assert [len(places) for places, _ in moved][:2] == [joints, len(world.figures[1].character.bodies)]
+    chest = character.roles["chest"]
+    held = source.grab(0, character.bodies[chest].joint, np.zeros(3), np.array([0.0, 0.6, 1.3]))
+    assert held.index == chest
+    for _ in range(10):
+        world.step()
+    scene = poise.scene_of(world)
+    (row,) = scene.timeline
+    assert [words.split(":")[0] for _, _, words in row.spans] == ["man", "man"]
+    assert len(scene.arrows) == 2
+    assert scene.tracks[0].skinned is not None
+    assert scene.tracks[0].skinned.positions.shape == (12, joints, 3)
+    poise.save(world.motion("man"), tmp_path / "man.glb")
+    assert skins_of(poise.load(tmp_path / "man.glb"))
+    world.drive("man", Ragdoll())
+    world.step()
+    assert poise.scene_of(world).tracks[0].skinned is not None  # whatever drives it
 
 
 def test_a_round_ends_and_begins_as_it_did() -> None:

@@ -166,3 +166,15 @@ def test_goals_that_make_no_sense_are_refused() -> None:
         with pytest.raises(InvalidValue):
             Guide(**{"place": HOOP, "by": 1.0, **fields})
     assert poise.world.Guide is Guide
+
+
+def test_the_example_reaches_its_hoop_and_its_crate_lands_on_its_face() -> None:
+    file = Path(__file__).parents[1] / "examples" / "controllers" / "hoop_scene.toml"
+    world = World(file)
+    ball, crate = (world.bodies.names.index(f"scene/{name}") for name in ("ball", "crate"))
+    for _ in range(150):
+        world.step()
+    assert world.track[110][0][ball] == pytest.approx([3.0, 0.0, 3.2], abs=0.02)
+    places, turns = world.track[-1]
+    assert places[crate] == pytest.approx([1.2, 1.2, 0.15], abs=0.02)
+    assert abs(turns[crate][0]) > 0.999

@@ -18,6 +18,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
+from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.physics import State
@@ -455,14 +456,15 @@ class Companion:
     """Another figure beside the one that is simulated.
 
     Attributes:
-        name: What it is called.
-        character: Its body.
+        name, character: What it is called, and its body.
         q: Poses at every simulated time, shape (S, nq).
+        drawn: A motion of the figure's own file, for its skin.
     """
 
     name: str
     character: Character
     q: Array
+    drawn: Motion | None = None
 
 
 class Surroundings(Protocol):

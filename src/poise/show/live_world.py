@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.body.posing import body_poses
+from poise.body.posing import body_poses, q_to_motion
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -23,6 +23,7 @@ from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
 from poise.show.scene import Control, Scene
 from poise.world import Clip, Driver, Goals, Ragdoll, Stream, World
+from poise.world.drivers import Figure
 
 LONGEST = 60.0
 """A round is so long where nobody says [s]."""
@@ -61,6 +62,7 @@ class LiveWorld:
         self._drivers = {figure.name: figure.driver for figure in world.figures}
         self._start = world.save()
         self._set: dict[str, str] = {}
+        self._skinned: set[str] = set()
         self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
         self._walk_controls: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
         self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
@@ -98,6 +100,7 @@ class LiveWorld:
 
     def scene(self) -> Scene:
         scene = scene_of_world(self._world, title=self._title, is_now=True)
+        self._skinned = {track.name for track in scene.tracks if track.skinned is not None}
         return replace(scene, overlays=(hands_mark(self._world.figures[0].character),))
 
     def is_changed(self) -> bool:
@@ -105,7 +108,8 @@ class LiveWorld:
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         world = self._world
-        poses = [body_poses(f.character, f.poses[-1][None]) for f in world.figures]
+        poses = [self._joints(f) if f.name in self._skinned else body_poses(f.character, f.poses[-1][None])
+                 for f in world.figures]  # fmt: skip
         places, turns = world.track[-1]
         figures = ((own[0], turned[0]) for own, turned in poses)
         things = ((places[b : b + 1], turns[b : b + 1]) for b in self._scene_bodies)
@@ -115,6 +119,7 @@ class LiveWorld:
         world, figures = self._world, self._world.figures
         if track < len(figures):
             figure = figures[track]
+            body = self._part(figure, body)
             name = body_of(figure.character, 0, body)
             held = Hand(name, body, point, target, figure.character.mass, world.time)
             world.push(figure.name, held)
@@ -128,7 +133,8 @@ class LiveWorld:
         world, figures = self._world, self._world.figures
         f = (float(force[0]), float(force[1]), float(force[2]))
         if track < len(figures):
-            name, whose = body_of(figures[track].character, 0, body), figures[track].name
+            figure = figures[track]
+            name, whose = body_of(figure.character, 0, self._part(figure, body)), figure.name
         else:
             name = whose = self._name_and_mass(track)[0]
         world.push(whose, Push(name, f, world.time, seconds))
@@ -144,6 +150,16 @@ class LiveWorld:
         self._set[whose] = str(value)
         if value == _kind(self._drivers[whose]):
             del self._set[whose]
+
+    def _joints(self, figure: Figure) -> tuple[Array, Array]:
+        """Places (1, J, 3) [m] and orientations (1, J, 4) of the joints of a figure's skeleton."""
+        return q_to_motion(figure.character, figure.poses[-1][None], np.zeros(1)).world
+
+    def _part(self, figure: Figure, part: int) -> int:
+        """The body of what a page names: of a figure with a skin it counts joints."""
+        if figure.name not in self._skinned:
+            return part
+        return next((k for k, body in enumerate(figure.character.bodies) if body.joint == part), -1)
 
     def _lead(self) -> None:
         """Ask those that walk for the velocity that the page shows."""

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from poise.body.character import Capsule
-from poise.body.posing import body_poses
+from poise.body.posing import body_poses, q_to_motion
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Companion, Thing
 from poise.filter.report import SimulationResult
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
-from poise.show.motion_scene import scene_of_motion, skins_of
+from poise.show.motion_scene import MAX_VERTICES, scene_of_motion, skins_of
 from poise.show.scene import (
     GHOST,
     GOALS,
     SOLID,
+    Arrow,
     Ball,
     Box,
     Color,
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
 THING_COLOR: Color = (0.62, 0.54, 0.44)
 GOAL_COLOR: Color = (0.10, 0.60, 0.30)
+
+LIVE_VERTICES = 60_000
+"""A live page of a world shows skins of so many vertices at most, each figure's for itself."""
 
 FIELDS = {
     "deviation_rms_deg": ("Change of the pose", "deg"),
@@ -124,19 +128,43 @@ def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Sc
     """
     since = len(world.track) - 1 if is_now else 0
     times = world.dt * np.arange(since, len(world.track), dtype=np.float64)
-    tracks = companion_tracks(world.companions(since))
+    tracks = companion_tracks(world.companions(since), most=LIVE_VERTICES if is_now else MAX_VERTICES)
+    pushes = () if is_now else tuple(_pushes(world, tracks, times))
     title = title or ", ".join(track.name for track in tracks) or "A world"
     props = [(prop_of(thing), thing.mass > 0.0) for thing in world.things(since)]
     own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
-    return Scene(times, tuple(tracks), world.terrain, title=title, props=own)
+    return Scene(
+        times, tuple(tracks), world.terrain, tuple(arrow for arrow, _ in pushes), title, props=own,
+        timeline=(Row("pushes", ARROW_COLOR, tuple(span for _, span in pushes)),) if pushes else (),
+    )  # fmt: skip
 
 
-def companion_tracks(companions: Sequence[Companion], *, first: int = 0) -> list[Track]:
-    """A track for every figure of a world, in colors that tell them apart, counted from the first."""
-    return [
-        Track(c.name, c.character, *body_poses(c.character, c.q), Style(color=FIGURE_COLORS[k % len(FIGURE_COLORS)]))
-        for k, c in enumerate(companions, first)
-    ]
+def _pushes(world: World, tracks: Sequence[Track], times: Array) -> Iterator[tuple[Arrow, tuple[float, float, str]]]:
+    """What pushed and pulled the figures of a world: an arrow, and a span of the timeline, for each."""
+    for who, (figure, track) in enumerate(zip(world.figures, tracks)):
+        for push in figure.pushes:
+            if push.start <= times[-1]:
+                words = f"{figure.name}: {words_of(push)}" if len(tracks) > 1 else words_of(push)
+                yield arrow_of(push, who, track, times), (push.start, min(push.start + push.duration, times[-1]), words)
+
+
+def companion_tracks(companions: Sequence[Companion], *, first: int = 0, most: int = MAX_VERTICES) -> list[Track]:
+    """A track for every figure of a world, in its skin or in colors that tell them apart, counted from the first.
+
+    Args:
+        companions: The figures.
+        first: Number of the first one.
+        most: Figures whose skins have more vertices are shown as capsules.
+    """
+    tracks: list[Track] = []
+    for k, c in enumerate(companions, first):
+        drawn, skinned = c.drawn, None
+        skins = skins_of(drawn) if drawn and drawn.skeleton.names == c.character.skeleton.names else ()
+        if skins and sum(len(skin.vertices) for skin in skins) <= most:
+            skinned = Skinned(skins, *q_to_motion(c.character, c.q, np.arange(len(c.q), dtype=np.float64)).world)
+        color = Style(color=FIGURE_COLORS[k % len(FIGURE_COLORS)])
+        tracks.append(Track(c.name, c.character, *body_poses(c.character, c.q), color, skinned))
+    return tracks
 
 
 def prop_of(thing: Thing) -> Prop:

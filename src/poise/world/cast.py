@@ -235,7 +235,9 @@ def _driver(
 def _falling(motion: Motion, character: Character, place: tuple[float, float] | None, heading: float | None) -> Ragdoll:
     """A ragdoll in the first pose of a motion, as fast as it is there."""
     q = motion_to_q(character, moved_to(motion, place, heading, 0.0).frames(np.arange(2)))
-    return Ragdoll(character, q[0], model_of(character).difference(q[0], q[1], motion.dt))
+    ragdoll = Ragdoll(character, q[0], model_of(character).difference(q[0], q[1], motion.dt))
+    ragdoll.drawn = motion
+    return ragdoll
 
 
 def _from(motion: Motion, start: float) -> Motion:

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from poise.body.character import Character, fit
-from poise.body.posing import motion_to_q
+from poise.body.posing import motion_to_q, q_to_motion
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -34,6 +34,7 @@ from poise.goals.surroundings import Surface
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
+from poise.tracking.run import dressed
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -70,6 +71,7 @@ class Driver(abc.ABC):
         walls: What stands around it and never falls, as far as the scene file says; likewise.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
+        drawn: A motion of the figure's own file, for its skin.
     """
 
     meets_ground: ClassVar[bool] = False
@@ -77,6 +79,7 @@ class Driver(abc.ABC):
     walls: tuple[Surface, ...] = ()
     character: Character | None = None
     way: Array | None = None
+    drawn: Motion | None = None
     q: Array
     v: Array
 
@@ -103,6 +106,7 @@ class Figure:
         pushes: What pushes and pulls it, besides what it touches.
         felt: Forces on it in the last step, of bodies and of other figures.
         poses: At every step so far, each (nq,).
+        drawn: A motion of its own file, for its skin.
     """
 
     def __init__(self, name: str, character: Character, driver: Driver | None) -> None:
@@ -110,11 +114,16 @@ class Figure:
         self.pushes: list[Force] = []
         self.felt: list[Force] = []
         self.poses: list[Array] = []
+        self.drawn = None if driver is None else driver.drawn
 
     @property
     def meets_ground(self) -> bool:
         """Whether the ground is a body to it."""
         return self.driver is not None and self.driver.meets_ground
+
+    def motion(self, dt: float) -> Motion:
+        """What it has done so far, a frame for every step of dt [s], with its skin."""
+        return dressed(q_to_motion(self.character, np.array(self.poses), dt), self.drawn)
 
 
 class Clip(Driver):
@@ -143,7 +152,7 @@ class Clip(Driver):
         get_up: Motion | None = None,
     ) -> None:  # fmt: skip
         self.character = fit(motion) if character is None else character
-        self._motion = _lasting(motion)
+        self._motion, self.drawn = _lasting(motion), motion
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.posing import q_to_motion
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -470,12 +469,12 @@ class World:
         Raises:
             UnknownName: if there is no such figure.
         """
-        figure = self.figure(name)
-        return q_to_motion(figure.character, np.array(figure.poses), self.dt)
+        return self.figure(name).motion(self.dt)
 
     def companions(self, since: int = 0) -> tuple[Companion, ...]:
         """The world's own figures at every step so far, from one on."""
-        return tuple(Companion(f.name, f.character, np.array(f.poses[since:])) for f in self.figures if f.driver)
+        own = (f for f in self.figures if f.driver)
+        return tuple(Companion(f.name, f.character, np.array(f.poses[since:]), f.drawn) for f in own)
 
     def things(self, since: int = 0) -> tuple[Thing, ...]:
         """The bodies at every step so far, from one on."""
