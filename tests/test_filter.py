@@ -308,6 +308,18 @@ def test_strict_walks_for_thirteen_seconds() -> None:
     assert np.abs(off[:, 2]).max() <= 0.08
 
 
+def test_a_hand_that_is_hit_gives_way_where_nobody_holds_the_root() -> None:
+    """The arm was held as if nothing had hit it, 1° off its pose, and the whole body took the blow."""
+    motion, character = walk(2.0)
+    hand = character.body_index("left_hand")
+    options = Options(physicality=Physicality(is_strict=True))
+    run = simulate(motion, character, pushes=[Push("left_hand", (100.0, 0.0, 0.0), 0.8, 0.2)], options=options)
+    away = np.diff(body_positions(character, run.q)[:, [0, hand]], axis=1)[:, 0]
+    own = np.diff(body_positions(character, run.reference_q)[:, [0, hand]], axis=1)[:, 0]
+    assert np.linalg.norm(away - own, axis=1).max() > 0.1
+    assert run.report["events"][0]["outcome"] == "held"
+
+
 @pytest.mark.parametrize("force", [900.0, -900.0])
 def test_strict_falls_where_its_body_sinks_and_does_not_walk_on_while_it_lies(force: float) -> None:
     """It tumbled on for meters, legs walking in the air, until a rule for pushed figures said that it falls."""

@@ -75,6 +75,8 @@ def strict_targets(
     pose, weights, error = setup.preset.pose, setup.preset.weights, setup.model.difference(state.q, reference.q, 1.0)
     joints = joint_servo(error, state.v, reference.v, reference.a, pose.speed, pose.stiffness)
     weight = weights.pose * setup.hanging
+    if f.giving.is_pushed:
+        weight[6:] *= _strengths(f)[setup.model.dof_body[6:]]
     weight[3:6] *= part
     root = usual.root + pose.stiffness * (within(f.off, setup.scale) - f.off)
     goal_weight = part * weights.end_effector * setup.mass
@@ -84,6 +86,13 @@ def strict_targets(
     return usual._replace(
         root=root, root_weight=place_weight, joints=joints, joint_weight=weight, goal_weight=goal_weight
     )
+
+
+def _strengths(f: Block) -> Array:
+    """Strength of every joint, 1 outside limbs that were hit: a trunk that is pushed keeps the others to balance."""
+    k = f.giving
+    is_hit = np.append(k.loose > 0.0, False)[k.limb_of]
+    return np.where(is_hit, k.strengths, 1.0)
 
 
 def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, height: float) -> tuple[float, bool]:
