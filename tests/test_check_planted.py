@@ -70,6 +70,13 @@ def test_a_limb_that_bends_fast_at_30_frames_a_second_hides_no_spike_and_a_kick_
     assert not _impulses(_second(times, kicked), 0.035)
 
 
+def test_a_foot_that_slides_fast_for_a_moment_and_slower_beside_it_takes_no_dragging_step() -> None:
+    fastness = np.full(80, 0.7)
+    fastness[40:43] = 1.2
+    assert _rests(fastness, 5, 75, 7) == [(5, 75)]
+    assert _rests(np.where(fastness > 1.0, fastness, 0.2), 5, 75, 7) == [(5, 39), (43, 75)]
+
+
 def test_a_floor_that_nothing_comes_down_to_is_not_known() -> None:
     motion, floor = clean("sample"), analyze(clean("sample")).floor
     assert not findings_of(motion, floor=floor)
@@ -79,8 +86,8 @@ def test_a_floor_that_nothing_comes_down_to_is_not_known() -> None:
 
 
 def test_a_quick_shuffle_between_two_rests_is_a_step_that_drags_and_no_slide() -> None:
-    fast = np.zeros(60, dtype=np.bool_)
-    fast[30:34] = True
+    fast = np.zeros(60)
+    fast[30:34] = 2.0
     assert _rests(fast, 10, 50, 3) == [(10, 29), (34, 50)]
     # fast up to an end of the touch, or beside a rest too short to judge: one slide
     assert _rests(fast, 10, 33, 3) == [(10, 33)]

@@ -102,6 +102,7 @@ def test_a_push_is_felt_after_it_starts_and_not_before(walk: Path, tmp_path: Pat
     (event,) = report["events"]
     assert event.keys() >= EVENT
     assert event["com_excursion_max_m"] > 0.03
+    assert event["force_N"] == [300.0, 0.0, 0.0]
 
 
 def test_the_report_holds_what_the_interface_promises(walk: Path, tmp_path: Path) -> None:

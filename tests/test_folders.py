@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -117,7 +118,10 @@ def test_a_folder_is_simulated_with_reports(clips: Path, tmp_path: Path) -> None
     assert json.loads((out / "more" / "a.json").read_text())["schema"] == "poise.simulate/1"
     told = lines(out / "manifest.jsonl")["a.bvh"]
     assert told["measures"]["largest turn of a joint [deg]"] > 0.1
-    assert 'href="a.json"' in (out / "index.html").read_text(encoding="utf-8")
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert 'href="a.json"' in page
+    assert "outside help at the hips, rms [N]" in page
+    assert not re.search(r"<td class=n>[^<]*e[-+]", page)
 
 
 def test_a_folder_is_edited_and_described(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from poise.check.finding import (
     way_word,
 )
 from poise.check.profile import Limit, Profile
-from poise.core.typing import Array, Flags, Index
+from poise.core.typing import Array, Index
 from poise.phases.points import pelvis
 
 
@@ -99,9 +99,9 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
         moving = touch.velocities[np.arange(len(flags)), slowest, :2]
         low = np.where(flags, touch.gaps[:, points], np.inf).min(axis=1)
         step = np.gradient(clip.times) if len(clip.times) > 1 else np.zeros(1)
-        fast = np.linalg.norm(moving, axis=1) > at.STANDING_STILL * math.sqrt(scale)
+        fastness = np.linalg.norm(moving, axis=1) / (at.STANDING_STILL * math.sqrt(scale))
         for begin, end in stretches(np.asarray(flags.any(axis=1))):
-            for first, last in _rests(fast, begin, end, trim):
+            for first, last in _rests(fastness, begin, end, trim):
                 settling = min(max(trim, math.ceil(at.SETTLES * (last - first))), longest)
                 a, b = first + settling, last - settling
                 if b - a >= 1:
@@ -111,17 +111,25 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     return tuple(found)
 
 
-def _rests(fast: Flags, begin: int, end: int, trim: int) -> list[tuple[int, int]]:
+def _rests(fastness: Array, begin: int, end: int, trim: int) -> list[tuple[int, int]]:
     """The rests of a foot that touches: where it moves fast for a moment between two rests, it takes a step that drags.
 
-    A touch that slides fast from or to its end is one rest, and so is one whose rests are too short to judge.
+    A touch that slides fast from or to its end is one rest, and so is one whose rests are too short to judge, or slide
+    themselves: then the foot slides all along.
+
+    Args:
+        fastness: Speed of the foot over the fastest that stands [1], shape (F,).
+        begin: The first frame of the touch.
+        end: The last one.
+        trim: Frames at either end of a rest that are not judged.
     """
     rests: list[tuple[int, int]] = []
     start = begin
-    for a, b in stretches(fast[begin : end + 1]):
-        if begin + a - start > 2 * trim and end - (begin + b) > 2 * trim:
-            rests.append((start, begin + a - 1))
-            start = begin + b + 1
+    for a, b in stretches(fastness[begin : end + 1] > 1.0, begin):
+        is_long = a - start > 2 * trim and end - b > 2 * trim
+        if is_long and max(np.median(fastness[start:a]), np.median(fastness[b + 1 : end + 1])) < at.RESTS:
+            rests.append((start, a - 1))
+            start = b + 1
     return [*rests, (start, end)]
 
 

@@ -66,6 +66,8 @@ SETTLING, SETTLES, LONGEST_SETTLING = 0.06, 0.1, 0.15
 first [s], a share of the touch given by the second [1], at most the third [s]."""
 STANDING_STILL = 0.35
 """A foot slower than this may stand [m/s]."""
+RESTS = 0.5
+"""A foot rests before and after a dragging step if it is slower there than this part of `STANDING_STILL` [1]."""
 NEAR_FLOOR = 0.08
 """A foot lower than this may be meant to stand [m]."""
 DOWN = 0.03

@@ -9,6 +9,7 @@ from poise.cli import options
 from poise.cli.app import app, note_warnings, out, output_path, print_json
 from poise.cli.options import option
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
+from poise.core.units import kilograms
 
 if TYPE_CHECKING:
     from poise.body import Character
@@ -142,7 +143,7 @@ def _print(fitted: Character, output: Path) -> None:
         table.add_row(limb.name, " ".join(fitted.bodies[i].name for i in limb.bodies))
     out().print(table, markup=False)
     out().print(
-        f"{output}: {fitted.mass:.4g} kg, {len(fitted.bodies)} bodies, {fitted.nv} degrees of freedom, "
+        f"{output}: {kilograms(fitted.mass)}, {len(fitted.bodies)} bodies, {fitted.nv} degrees of freedom, "
         f"leg {fitted.leg_length:.3f} m, floor at {fitted.floor:+.3f} m, {len(fitted.contact_points)} contact points",
         markup=False,
     )

@@ -14,7 +14,7 @@ from poise.body.posing import left_out
 from poise.core.errors import FileFormatError, PoiseError
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
-from poise.core.units import HUMAN_LEG
+from poise.core.units import HUMAN_LEG, kilograms
 from poise.intake.anatomy import anatomy_of, height_of
 from poise.intake.reading import WEIGHED, size_doubt
 from poise.io import load, load_skeleton
@@ -41,9 +41,8 @@ def mass_doubt(character: Character, tall: float | None) -> str:
     if character.skeleton.mass or PEOPLE[0] <= mass <= PEOPLE[1]:
         return ""
     size = f"size ({tall:.3g} m tall) and shape" if tall else "size and shape"
-    kilograms = f"{mass:,.0f}" if mass >= 100.0 else f"{mass:.3g}"
     return (
-        f"The figure weighs {kilograms} kg, by its {size}. Pushes meet that mass; --mass KG gives another, "
+        f"The figure weighs {kilograms(mass)}, by its {size}. Pushes meet that mass; --mass KG gives another, "
         "--height another size."
     )
 

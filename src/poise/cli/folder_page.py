@@ -13,7 +13,7 @@ from urllib.parse import quote
 MEASURES = {
     "largest turn of a joint [deg]": ("deviation.joint_angle_max_deg", "changed.joint_angle_max_deg"),
     "largest shift of the root [m]": ("deviation.root_position_max_m", "changed.root_position_max_m"),
-    "root force, rms [N]": ("root_residual.force_rms_N",),
+    "outside help at the hips, rms [N]": ("root_residual.force_rms_N",),
     "frames": ("source.frames", "frames"),
     "frames/s": ("source.fps", "fps"),
     "joints": ("source.joints", "joints"),
@@ -48,6 +48,14 @@ def _picture(done: Done, place: Path) -> str:
     return f'<img loading="lazy" alt="" src="{html.escape(quote(path.as_posix()), quote=True)}">'
 
 
+def _plain(value: float) -> str:
+    """A number without an exponent: what is less than 0.0005 is shown as 0."""
+    size = abs(value)
+    if size < 5e-4:
+        return "0"
+    return f"{value:.0f}" if size >= 1000.0 else f"{value:.4g}" if size >= 0.1 else f"{value:.3f}"
+
+
 def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
     """All clips of a folder as one page: state, measures, warnings, links to what was written."""
     columns = [m for m in MEASURES if any(m in d.measures for d in done)]
@@ -59,7 +67,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
             for ending in (".html", ".mp4", ".gif", ".png", ".json")
             if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
         ]
-        cells = [f"{d.measures[m]:.4g}" if m in d.measures else "" for m in columns]
+        cells = [_plain(d.measures[m]) if m in d.measures else "" for m in columns]
         message = html.escape(" ".join([d.message, *d.warnings]).strip())
         numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
         rows.append(

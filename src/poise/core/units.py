@@ -13,3 +13,8 @@ CMU_UNIT = (1.0 / 0.45) * 0.0254
 
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "inch": 0.0254, "ft": 0.3048, "cmu": CMU_UNIT}
 """Names a user may give for a length unit, in meters."""
+
+
+def kilograms(mass: float) -> str:
+    """A mass in words: "62.4 kg", "55,341,444 kg"."""
+    return f"{mass:,.0f} kg" if mass >= 1000.0 else f"{mass:.4g} kg"

@@ -21,7 +21,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Companion, Force, PointGoal, Thing
+from poise.filter.forces import Companion, Force, PointGoal, Push, Thing
 from poise.filter.frame import FALLEN_DROP, FALLEN_TILT, LARGEST_LEAN, LARGEST_TURN, LARGEST_WAY
 from poise.filter.quasi_physical import FALLBACK_WEIGHT, HOVERING, StepRecord
 from poise.filter.targets import LONGEST_STEP, LONGEST_SWING, RISE, SUNK
@@ -266,6 +266,7 @@ class Recorder:
             "kind": push.kind,
             "start": push.start,
             "duration": duration,
+            "force_N": list(push.force) if isinstance(push, Push) else None,
             "is_felt": is_felt,
             "outcome": "fallen" if self._falls[first:n].any() else "stepped" if self._steps[first:n].any() else "held",
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),

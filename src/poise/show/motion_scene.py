@@ -16,7 +16,7 @@ from poise.body.character import Character, ball, fit
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning
 from poise.core.motion import Motion
-from poise.core.units import GRAVITY
+from poise.core.units import GRAVITY, kilograms
 from poise.io.markers import Markers
 from poise.phases.floor import carried_ground
 from poise.phases.travel import direction_of_travel
@@ -198,7 +198,7 @@ def _scene_with_physics(
     if terrain is None:
         terrain = carried_ground(motion) or Terrain.flat(character.floor)
     track = track_of_motion(motion, character, name=name, style=style, skins=skins_of(motion))
-    note = f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, {character.mass:.4g} kg"
+    note = f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, {kilograms(character.mass)}"
     scene = Scene(motion.times, (track,), terrain, title=name, notes=(note,))
     if not physics or motion.frame_count < 5:
         return scene, None

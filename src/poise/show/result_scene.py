@@ -13,6 +13,7 @@ from poise.body.posing import body_poses, q_to_motion
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.core.units import kilograms
 from poise.filter.forces import Companion, Thing
 from poise.filter.report import SimulationResult
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
@@ -249,7 +250,7 @@ def _notes(result: SimulationResult) -> tuple[str, ...]:
     d = result.report.data
     return (
         f"{name}: {motion.frame_count} frames at {motion.fps:.4g} Hz, simulated at {1.0 / d['dt']:.4g} Hz",
-        f"{result.character.mass:.4g} kg, {len(result.character.bodies)} bodies, ground {result.terrain.spec}",
+        f"{kilograms(result.character.mass)}, {len(result.character.bodies)} bodies, ground {result.terrain.spec}",
         f"preset {d['settings'].get('preset', '')}, physicality {d['settings'].get('physicality', '')}",
     )
 
