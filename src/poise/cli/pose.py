@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json
 from poise.cli.options import argument, flag, option
@@ -43,6 +41,8 @@ def pose(
 
     Example: [bold]poise pose adult --place 'right_hand 0.45,-0.2,0.1' -o squat.bvh --record squat.png[/bold]
     """
+    import numpy as np
+
     from poise.edit import pose as posed
     from poise.filter.forces import parse_goal
     from poise.tracking.live import LiveResult
