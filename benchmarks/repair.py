@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clips import MOTIONS
+from benchmarks.memory import peak_mb
 from poise.analysis import analyze
 from poise.analysis.smoothing import LowPass, smooth
 from poise.body import Character, fit
@@ -181,6 +182,19 @@ def row(name: str, motion: Motion, *, compare: bool) -> Row:
     return Row(name, seconds, edited.report.data, gone, smaller, len(wanted) - gone - smaller, new, others)
 
 
+def long(motion: Motion, seconds: float) -> str:
+    """A clip there and back for so long at 120 Hz: processor time and peak memory of its repair."""
+    around = np.concatenate([np.arange(motion.frame_count), np.arange(motion.frame_count - 2, 0, -1)])
+    index = np.resize(around, round(120.0 * seconds))
+    times = np.arange(len(index)) / 120.0
+    clip = replace(motion, times=times, translations=motion.translations[index], rotations=motion.rotations[index])
+    character = fit(clip)
+    began = time.process_time()
+    edited = repair(clip, character, trust_time=True, verify=False)
+    left = edited.report["after"]["force_rms"]
+    return f"{time.process_time() - began:.1f} s of processor time, {peak_mb():.0f} MB, force left {left:.3f}"
+
+
 def _worst(findings: Sequence[Any], name: str) -> float:
     return max(f.excess for f in findings if f.name == name)
 
@@ -206,7 +220,14 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--compare", action="store_true", help="also against the root alone and against smoothing")
     parser.add_argument("--part", default="1/1", help="the k-th of n parts of the clips, such as 1/2")
+    parser.add_argument(
+        "--long", type=Path, metavar="FILE", help="time and memory of 45 s at 120 Hz, walked there and back"
+    )
+    parser.add_argument("--seconds", type=float, default=45.0, help="length of that clip")
     wanted = parser.parse_args()
+    if wanted.long is not None:
+        print(f"{wanted.seconds:g} s at 120 Hz of {wanted.long.name}: {long(load(wanted.long), wanted.seconds)}")
+        return
     part, parts = (int(x) for x in wanted.part.split("/"))
     print(
         f"{'clip':<42}{'force':>14}{'moment N m':>15}{'joint rms, max °':>12}{'root rms, max cm':>12}{'slip mm':>13}"
