@@ -143,7 +143,7 @@ def _move_landings(f: Block) -> None:
 
 def _stick(f: Block) -> None:
     """Which points stand. One that touches sticks where it will be in the next step, and goes with the ground; one
-    that leaves starts from where it was.
+    that leaves starts from where it was. One that a protective step lifts early keeps its place until it swings.
     """
     flags, stood = f.reference.flags, f.stood.copy()
     f.stands[:] = flags & (f.gaps < f.band)
@@ -156,7 +156,8 @@ def _stick(f: Block) -> None:
     f.left_with[left] = np.where(stood[:, None], f.offset, here)[left]
     f.offset[f.stands, :2] += f.dt * f.ground_velocities[f.stands, :2]
     f.offset[:, 2] = here[:, 2]
-    f.stood[:], f.swung[:], f.held[:] = f.stands, ~flags, f.stands
+    stays = f.held & flags if f.has_home and f.home.any() else np.zeros_like(flags)
+    f.stood[:], f.swung[:], f.held[:] = f.stands, ~flags, f.stands | stays
 
 
 def _sense_limbs(f: Block) -> None:
@@ -400,7 +401,7 @@ def _keep_in_reach(f: Block) -> None:
     p, s = f.pose, f.reference.progress
     moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
     far = np.maximum(np.linalg.norm(moved, axis=1), 1e-12)
-    stands = f.stands & ~f.leaving if f.is_stepping else f.stands
+    stands = f.held & ~f.leaving if f.is_stepping else f.held
     bent = f.straight * (1.0 - f.bent * s * (1.0 - s) ** 3)
     along = np.maximum(np.linalg.norm(moved[:, :2], axis=1), 1e-12)
     reach = np.sqrt(np.maximum(bent**2 - moved[:, 2] ** 2, (f.least_reach * bent) ** 2))

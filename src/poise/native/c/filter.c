@@ -47,7 +47,8 @@ static void stick(Frame *f) {
         if (stands)
             for (int c = 0; c < 2; c++) offset[c] += f->dt * f->ground_velocities[3 * i + c];
         offset[2] = lift;
-        f->stands[i] = f->stood[i] = f->held[i] = (flag)stands;
+        int stays = f->held[i] && flags[i] && f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0);
+        f->stands[i] = f->stood[i] = (flag)stands, f->held[i] = (flag)(stands || stays);
         f->swung[i] = !flags[i];
     }
 }
@@ -352,7 +353,7 @@ static void planned_targets(Frame *f) {
 static void keep_in_reach(Frame *f, word i) {
     const Pose *p = f->pose;
     real moved[3], *goal = f->point_goal + 3 * i, s = f->reference->progress[i], left = 1.0 - s;
-    int stands = f->stands[i] && !(f->is_stepping && f->leaving[i]);
+    int stands = f->held[i] && !(f->is_stepping && f->leaving[i]);
     if (f->straight[i] == INFINITY) return;
     for (int c = 0; c < 3; c++)
         moved[c] = p->xpos[3 * f->ankle[i] + c] + goal[c] - p->places[3 * i + c] - p->xpos[3 * f->hip[i] + c];
