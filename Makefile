@@ -40,7 +40,7 @@ test-blender: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/test_io_fbx.py tests/test_blender.py
 
 # the Blender extension as one file to install
-EXTENSION := $(wildcard extension/*.py extension/*.toml)
+EXTENSION := $(wildcard extension/*.py extension/*.toml) extension/LICENSE
 extension: dist/poise-blender.zip
 dist/poise-blender.zip: $(EXTENSION)
 	mkdir -p dist && rm -f $@ && cd extension && $(PYTHON) -m zipfile -c ../$@ $(notdir $(EXTENSION))

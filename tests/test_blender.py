@@ -33,6 +33,7 @@ def test_the_extension_stands_alone_and_says_its_license() -> None:
         assert "SPDX-License-Identifier: GPL-3.0-or-later" in text.split("\n")[1], file
         imported = set(re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE))
         assert imported <= {*sys.stdlib_module_names, "bpy", "numpy", "mathutils", "gpu", "gpu_extras"}, file
+    assert "GNU GENERAL PUBLIC LICENSE" in (EXTENSION / "LICENSE").read_text(encoding="utf-8")
     manifest = (EXTENSION / "blender_manifest.toml").read_text(encoding="utf-8")
     assert f'version = "{poise.__version__}"' in manifest
 

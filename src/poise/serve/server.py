@@ -181,6 +181,9 @@ class Jobs:
 class Server:
     """Serves jobs until it is closed.
 
+    They run in a process of their own, which imports the script that made the server: begin it below
+    `if __name__ == "__main__":`.
+
     Args:
         port: 0 takes a free one.
         token: Every request has to carry it; a random one if not given.
