@@ -90,6 +90,9 @@ def test_the_command_reaches_and_saves_the_way_or_the_pose(
     ("words", "told"),
     [
         (["adult", "--place", "left_hand 1,2"], "JOINT X,Y,Z"),
+        (["adult", "--place", "left_hand 1,2,1 @1+2", "-o", "a.bvh"], "JOINT X,Y,Z"),
+        (["adult", "--place", "left_hand 1,2,1", "--place", "left_hand 1,2,2", "-o", "a.bvh"], "twice"),
+        (["adult", "--place", "left_hand 1,nan,1", "-o", "a.bvh"], "three finite meters"),
         (["adult", "--place", "wing 1,2,3", "-o", "a.bvh"], "wing"),
         (["adult", "--place", "left_hand 1,2,1"], "No output was given"),
         (["adult", "--at", "1", "--place", "left_hand 1,2,1", "-o", "a.bvh"], "--at"),

@@ -13,8 +13,14 @@ from poise.cli.synthesize import BUILT_IN, drawn_of, figure_of
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from poise.body.character import Character
     from poise.core.typing import Array
+    from poise.tracking.live import LiveResult
+
+STEP = 0.01
+"""Time between two poses on the way [s]."""
 
 
 @app.command()
@@ -29,7 +35,7 @@ def pose(
         option("'JOINT X,Y,Z'", "Where a joint goes, in meters, Z up. Can be repeated. Without it: a page to drag in."),
     ] = None,
     at: Annotated[float | None, option("S", "Time of the clip whose pose it begins in. Default: its start.")] = None,
-    seconds: Annotated[float, option("S", "How long it takes to get there.")] = 3.0,
+    seconds: Annotated[float, option("S", "How long the way to --place takes.")] = 3.0,
     still: Annotated[bool, flag("--still", "Save the last pose alone, not the way there.")] = False,
     record: options.Record = None,
     overwrite: options.Overwrite = False,
@@ -44,11 +50,10 @@ def pose(
     import numpy as np
 
     from poise.edit import pose as posed
-    from poise.filter.forces import parse_goal
     from poise.tracking.live import LiveResult
 
-    goals = [parse_goal(text) for text in place or ()]
-    live = not goals
+    places = _places(place or ())
+    live = not places
     if not live and output is None and record is None and not json:
         raise InvalidValue("No output was given. Give -o or --record FILE, or leave --place out to drag in a page.")
     require_kinds(output, record, live=live)
@@ -61,9 +66,8 @@ def pose(
             source = LivePose(character, q, drawn=drawn, title=f"poise pose {who}")
             result = play_live(source, port=port, headless=headless, is_saved=output is not None)
         else:
-            places = {goal.body: goal.place(goal.start).tolist() for goal in goals}
-            found = posed(character, q, places, seconds=seconds)
-            times = 0.01 * np.arange(len(found.q), dtype=np.float64)
+            found = posed(character, q, places, seconds=seconds, dt=STEP)
+            times = STEP * np.arange(len(found.q), dtype=np.float64)
             report = {"schema": "poise.pose/1", "interrupted": False, "places": places, "off_m": found.off}
             result = LiveResult(character, found.q, times, report, drawn)
         if still:
@@ -76,14 +80,32 @@ def pose(
         out().print(f"{name}: {100.0 * off:.1f} cm from its place", markup=False)
 
 
-def _keep(result: object, output: Path | None, record: Path | None) -> None:
+def _places(texts: Sequence[str]) -> dict[str, tuple[float, float, float]]:
+    """Where each joint goes [m]."""
+    found: dict[str, tuple[float, float, float]] = {}
+    for text in texts:
+        name, _, numbers = text.strip().rpartition(" ")
+        name = name.strip()
+        try:
+            if not name:
+                raise ValueError
+            x, y, z = (float(number) for number in numbers.split(","))
+        except ValueError:
+            raise InvalidValue(
+                f"Cannot read --place {text!r}. Write it as 'JOINT X,Y,Z' in meters, such as 'left_hand 0.4,0.3,1.1'."
+            ) from None
+        if name in found:
+            raise InvalidValue(f"--place names {name!r} twice. A joint goes to one place; leave the other out.")
+        found[name] = (x, y, z)
+    return found
+
+
+def _keep(result: LiveResult, output: Path | None, record: Path | None) -> None:
     """Write the motion and the recording."""
     import poise.io
     from poise.io.files import all_or_none
     from poise.show.result_scene import scene_of
-    from poise.tracking.live import LiveResult
 
-    assert isinstance(result, LiveResult)
     with all_or_none():
         if output is not None:
             poise.io.save(result.motion, output)
@@ -105,7 +127,7 @@ def _begun(who: str, at: float | None) -> tuple[Character, Array]:
     from poise.synthesis.poses import standing
 
     character, motion = figure_of(who), None
-    if who not in BUILT_IN and Path(_files(who)[0]).suffix.lower() != ".toml":
+    if who not in BUILT_IN and _files(who)[0].suffix.lower() != ".toml":
         from poise.cli.synthesize import captured
         from poise.core.errors import SKELETON_ALONE, FileFormatError
 

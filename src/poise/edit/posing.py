@@ -5,10 +5,9 @@ answers,
 
     q* ← q* ⊕ r Δt (q ⊖ q*)
 
-so the figure gives way until the goals hold, and keeps a pose when it is let go. The lowest point of q* stays
-as high above the ground as it was at first. Its center of mass stays over its
-feet, since the filter keeps it where that of q* is. [Levine2012]_ section 5 names plausible inverse kinematics as
-future work.
+so the figure gives way until the goals hold, and keeps its pose when it is let go. The lowest point of q* stays as high
+above the ground as at first. The center of mass stays over the feet, since the filter keeps it where that of q* is.
+[Levine2012]_ section 5 names plausible inverse kinematics as future work.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from poise.filter.stream import QuasiPhysicalFilter
 from poise.physics import State
 from poise.terrain import Terrain
 
-YIELDS = 8.0
+FOLLOWING = 8.0
 """How fast the pose that is held follows the answer, r [1/s]."""
-HURRY = 8.0
-"""Goals move to where they are asked as critically damped springs of this frequency [rad/s]."""
+GOAL_FREQUENCY = 8.0
+"""A goal moves to the place that it is dragged to as a critically damped spring of this frequency [1/s]."""
 NEAR = 0.15
-"""A goal is a constraint once its body is as near to its place [m], of a grown-up; before it only pulls, since no pose
-may meet it."""
+"""A goal is a constraint once its body is this near to its place, for a leg of 0.82 m [m]. Farther away it only pulls:
+the place may be out of reach."""
 FASTEST = 1.5
-"""No goal moves faster [m/s], of a grown-up."""
+"""No goal moves faster, for a leg of 0.82 m [m/s]."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,8 @@ class _Drag:
 
     def later(self, dt: float, fastest: float) -> _Drag:
         """One step on."""
-        velocity = self.velocity + dt * HURRY * (HURRY * (self.target - self.place) - 2.0 * self.velocity)
+        w = GOAL_FREQUENCY
+        velocity = self.velocity + dt * w * (w * (self.target - self.place) - 2.0 * self.velocity)
         velocity = velocity * min(1.0, fastest / max(float(np.linalg.norm(velocity)), 1e-9))
         return replace(self, place=self.place + dt * velocity, velocity=velocity)
 
@@ -108,7 +108,7 @@ class Poser:
 
         Raises:
             UnknownName: if there is no such body.
-            InvalidValue: if the place is none.
+            InvalidValue: if the place is not three finite meters.
         """
         index, place = self.character.body_index(body), np.array(target, dtype=np.float64)
         if place.shape != (3,) or not np.isfinite(place).all():
@@ -145,13 +145,13 @@ class Poser:
         answer = self._filter.step(self._held)
         assert answer is not None
         self.q, model = answer, figure.model
-        self._held = model.integrate(self._held, YIELDS * self.dt * model.difference(self._held, answer, 1.0), 1.0)
+        self._held = model.integrate(self._held, FOLLOWING * self.dt * model.difference(self._held, answer, 1.0), 1.0)
         self._held[2] += self._lowest - self._lowest_of(self._held)
         self.time += self.dt
         return answer
 
     def _lowest_of(self, q: Array) -> float:
-        """How high the lowest point of a pose (nq,) is above the ground [m]."""
+        """Height of the lowest contact point of a pose (nq,) above the ground [m]."""
         points = self._state.at(q, np.zeros(self._state.model.nv)).points
         heights = points[:, 2] - self._state.model.point_radii - self._terrain.heights(points[:, :2])
         return float(heights.min()) if len(heights) else 0.0
@@ -190,7 +190,7 @@ def pose(
 
     Raises:
         UnknownName: if there is no such body.
-        InvalidValue: if a place or the time is none.
+        InvalidValue: if a place is not three finite meters, or the time is out of range.
     """
     if not dt <= seconds <= 600.0:
         raise InvalidValue(f"seconds is {seconds:g}; give at least {dt:g}, which is one step, and at most 600.")
