@@ -192,6 +192,13 @@ def test_any_bytes_exchanged(tmp_path: Path, at: int, length: int, new: bytes) -
     assert np.isfinite(motion.translations).all()
 
 
+@pytest.mark.parametrize("mark", ["\x1c", "\x85", "\xa0"])
+def test_a_mark_that_only_python_takes_for_a_blank_is_no_number(tmp_path: Path, mark: str) -> None:
+    head, _, last = PLAIN.rstrip("\n").rpartition(" ")
+    with pytest.raises(FileFormatError, match="Not a finite number"):
+        poise.io.load(put(tmp_path, f"{head} {mark}{last}\n".encode("latin-1")))
+
+
 def test_a_table_on_one_line_takes_no_more_memory_than_one_of_rows(tmp_path: Path) -> None:
     """Neither takes ten times the file."""
     motion = poise.load(poise.sample_path("walk"))

@@ -160,6 +160,11 @@ class Poser:
 class Posed(NamedTuple):
     """What `pose` gives.
 
+    Example:
+        >>> q = poise.motion_to_q(character, motion)[0]
+        >>> posed = poise.edit.pose(character, q, {"left_hand": (0.3, 0.2, 1.4)}, seconds=0.1)
+        >>> still, short_by = posed.q[-1], posed.off["left_hand"]
+
     Attributes:
         q: The poses on the way, the last one is the pose, shape (F, nq).
         off: How far each body is from its place in the end [m].

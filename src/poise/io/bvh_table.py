@@ -214,8 +214,9 @@ def _bad_word(path: Path, first_line: int, text: bytes) -> FileFormatError:
     for k, row in enumerate(text.split(b"\n")):
         column = 1
         for word in row.replace(b"\t", b" ").split(b" "):
-            shown = word.decode("latin-1")
-            if word.strip() and finite_number(shown.strip()) is None:
+            shown = word.strip().decode("latin-1")
+            # to Python, not to NumPy, more control characters than those of ASCII's blanks surround a number
+            if shown and not (shown.isprintable() and finite_number(shown) is not None):
                 cure = "Write a decimal point, not a comma." if b"," in word else AGAIN
                 return FileFormatError(
                     "Not a finite number in the table of numbers.",
