@@ -211,8 +211,10 @@ def require_figures(world: World, files: dict[str, Path]) -> None:
         world.figure(name)
 
 
-def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, report: Path | None, **look: Any) -> None:
-    """Write what was asked for of a run: figures' motions, the recording, the report; `look` is that of `draw`."""
+def keep_world(
+    run: WorldRun, files: dict[str, Path], record: Path | None, report: Path | None, *, camera: str | None = None
+) -> None:
+    """Write what was asked for of a run: figures' motions, the recording (from a view of `draw`), the report."""
     import poise.io
     from poise.io.files import all_or_none
     from poise.show.result_scene import scene_of_world
@@ -223,7 +225,7 @@ def keep_world(run: WorldRun, files: dict[str, Path], record: Path | None, repor
         if report is not None:
             run.report.save(report)
         if record is not None:
-            draw(scene_of_world(run.world), record, **look)
+            draw(scene_of_world(run.world), record, camera=camera)
     for name, file in files.items():
         note(f"{file}: {name}, {len(run.world.track)} frames")
 

@@ -79,8 +79,7 @@ class FlightChange:
 
     def by(self, amount: float) -> FlightChange:
         """A part of it, 0 … 1."""
-        shares = (1.0 + amount * (share - 1.0) for share in (self.height, self.length, self.mass))
-        height, length, mass = shares
+        height, length, mass = (1.0 + amount * (share - 1.0) for share in (self.height, self.length, self.mass))
         return FlightChange(height, length, amount * self.turn, mass)
 
     @classmethod

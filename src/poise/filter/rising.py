@@ -1,8 +1,8 @@
 """How a figure that lies comes back to the clip: by a clip of getting up, or by blending, where it lies.
 
 Both are poses, not physics: the lying pose turns into the first frame of the clip and its last frame into the
-reference, or the lying pose, on hands and knees and through a squat, into the reference. The lowest contact point stays
-on the ground meanwhile.
+reference. Without such a clip the lying pose turns into the reference: of a person on hands and knees first and in a
+squat next. The lowest contact point stays on the ground meanwhile.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def _run(
     report = recorder.report(
         motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated,
     )  # fmt: skip
-    belt.tell(report.data)
+    belt.add_to(report.data)
     if world is not None:
         report.data["scene"] = world.report()
     return SimulationResult(
@@ -244,7 +244,8 @@ class Playback:
     ) -> None:  # fmt: skip
         """Prepare a clip at a rate [1/s], on a ground that is placed; `floor` is the height of its own [m].
 
-        All is in the frame of the floor, `belt`, which rests if it is not given.
+        The figure is simulated in the frame of the floor. That moves in the clip's frame as `belt` says; without it, it
+        is at rest.
         """
         belt = belt or Treadmill()
         self.dt = dt = 1.0 / rate

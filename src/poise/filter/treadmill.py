@@ -65,7 +65,7 @@ class Treadmill:
         """A point goal, whose target is a place in the frame of the clip, in that of the floor."""
         return replace(goal, target=lambda time: goal.place(time) + self.travel(time)) if self.moves else goal
 
-    def tell(self, data: dict[str, Any]) -> None:
+    def add_to(self, data: dict[str, Any]) -> None:
         """Add the floor's velocity to a report, and put its places into the frame of the clip."""
         data["floor_velocity_m_s"] = self.velocity.tolist()
         frames = data["per_frame"]
