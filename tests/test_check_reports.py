@@ -142,6 +142,7 @@ def test_a_clip_that_leaves_its_groups_spread_is_listed_and_others_are_not() -> 
     assert (stray.clip, stray.quantity) == ("odd", "gravity")
     assert stray.low < 0.95 < 1.05 < stray.high < 2.1
     assert "2.1 g" in stray.sentence
+    assert "its 5 companions" in stray.sentence  # not itself
 
 
 def test_step_times_are_compared_within_one_gait() -> None:

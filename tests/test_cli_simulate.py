@@ -18,6 +18,7 @@ import poise
 from poise.cli.app import app, run
 from poise.cli.outcome import SOLVER
 from poise.filter.setup import Counts
+from poise.phases.glitches import find_glitches
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
 from tests.test_push import held
@@ -441,6 +442,17 @@ def test_what_is_odd_about_a_clip_is_told_with_its_cure(
     assert all(line.startswith("warning: ") for line in told.strip().splitlines())
     for word in said:
         assert word in told
+
+
+@needs_motions
+def test_a_push_on_a_glitch_is_not_said_to_be_felt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = MOTIONS / "bvh" / "cmu_motionbuilder" / "05_20-mb.bvh"
+    frame = find_glitches(poise.load(path).cut(5.2, 5.6))[0].frame
+    push = f"chest 300 0 0 @{(frame - 0.1) / 120:.4f}+0.008"
+    simulate(path, tmp_path / "out.bvh", "--start", "5.2", "--end", "5.6", "--push", push)
+    told = capsys.readouterr().out
+    assert "not felt, since all of it falls on glitches" in told
+    assert "back by the time" not in told
 
 
 @needs_motions

@@ -467,6 +467,23 @@ def test_a_deviation_is_carried_through_glitched_frames() -> None:
     assert deviation[48] == pytest.approx(deviation[43] * 0.5 ** (5.0 / 60.0 / 0.1), rel=0.05)
 
 
+def test_a_push_that_falls_on_glitches_alone_is_said_to_be_lost() -> None:
+    motion, character = walk()
+    elbow = character.bodies[character.body_index("left_elbow")].name
+    bad, at = glitched(motion, elbow, 45), float(motion.times[45])
+    short = Push("chest", force=(300.0, 0.0, 0.0), start=at, duration=0.017)
+    event = simulate(bad, character, pushes=[short]).report["events"][0]
+    assert not event["is_felt"]
+    assert event["glitched_s"] > 0.0
+    assert event["com_back_s"] is None
+    partly = simulate(bad, character, pushes=[replace(short, start=at - 0.1, duration=0.2)]).report["events"][0]
+    assert partly["is_felt"]
+    assert 0.0 < partly["glitched_s"] < partly["duration"]
+    whole = simulate(motion, character, pushes=[short]).report["events"][0]
+    assert whole["is_felt"]
+    assert whole["glitched_s"] == 0.0
+
+
 @needs_motions
 def test_a_clip_that_begins_with_glitches_stands_up_in_its_first_true_pose() -> None:
     """Stood up in its T-pose, the feet of the next pose are deep in the slope, and the ground throws it up 30 cm."""

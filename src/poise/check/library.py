@@ -207,7 +207,7 @@ def _strays(quantity: str, named: list[tuple[str, float]]) -> list[tuple[float, 
         away = abs(float(log) - middle)
         if away > half:
             sentence = (
-                f"{label} {value:.3g} {unit}; its {len(named)} companions have {usual:.3g} {unit}, "
+                f"{label} {value:.3g} {unit}; its {len(named) - 1} companions have {usual:.3g} {unit}, "
                 f"most of them {low:.3g}–{high:.3g}"
             )
             found.append((away / half, Stray(name, quantity, value, usual, low, high, sentence)))

@@ -126,7 +126,8 @@ th button {{ font: inherit; font-weight: 600; color: inherit; background: none; 
 th button:hover {{ text-decoration: underline }}
 .n {{ text-align: right; font-variant-numeric: tabular-nums }}
 .failed td:nth-child(2) {{ color: #c33; font-weight: 600 }}
-img {{ display: block; max-width: 32em; max-height: 9em }}
+img {{ display: block; max-width: 22em; max-height: 9em }}
+td:last-child {{ min-width: 22em }}
 input {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
 </style>
 <h1>{title}</h1><p>{count} clips, {failed} failed.</p>

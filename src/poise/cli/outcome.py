@@ -249,9 +249,16 @@ def _length(meters: float) -> str:
     return f"{100 * meters:.1f} cm" if meters < 1.0 else f"{meters:.2f} m"
 
 
+MISSED = 0.1
+"""A push of which more than this share is lost is said to have lost it [1]."""
+
+
 def _push_line(event: dict[str, Any]) -> str:
     """One push or pull, and what became of it."""
     what = f"{event['kind'].capitalize()} of {event['body']} at {event['start']:.2f} s:"
+    missed = event["glitched_s"] / max(event["duration"], 1e-9)
+    if not event["is_felt"] and missed > 0.0:
+        return f"{what} not felt, since all of it falls on glitches of the clip; push at another time, or mend them"
     if not event["is_felt"]:
         return f"{what} never felt, the run ended before it"
     if event["outcome"] == "fallen":
@@ -262,7 +269,8 @@ def _push_line(event: dict[str, Any]) -> str:
     else:
         after = f"back within {back:.1f} s" if back >= 0.05 else f"back by the time the {event['kind']} ended"
     stepped = "it stepped, " if event["outcome"] == "stepped" else ""
-    return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}"
+    lost = f"; {100 * min(missed, 1.0):.0f} % of it fell on glitches of the clip and is lost"
+    return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}{lost if missed > MISSED else ''}"
 
 
 DEEP = 0.005

@@ -220,7 +220,7 @@ class Recorder:
                 "dual_residual_max": t.dual,
                 "dynamics_residual_max": t.dynamics,
             },
-            "events": [self._event(p, angles, moved, self._until(p, pushes, n)) for p in pushes],
+            "events": [self._event(p, angles, moved, glitches, self._until(p, pushes, n)) for p in pushes],
             "per_frame": {
                 "time": self._times[:n].tolist(),
                 "root_force_N": self._root_force[:n].tolist(),
@@ -250,7 +250,9 @@ class Recorder:
         later = [p.start for p in pushes if p.start >= push.start + push.duration]
         return min([n, *(int(np.ceil(start / self._figure.dt - 1e-9)) for start in later)])
 
-    def _event(self, push: Force, angles: Array, moved: Array, n: int) -> dict[str, Any]:
+    def _event(
+        self, push: Force, angles: Array, moved: Array, glitches: npt.NDArray[np.bool_], n: int
+    ) -> dict[str, Any]:
         """What one push did in the first n frames, against the reference."""
         angles, moved = angles[:n], moved[:n]
         dt = self._figure.dt
@@ -260,7 +262,8 @@ class Recorder:
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
         near = NEAR * self._figure.scale
         calm = (angles.max(axis=1) < 2.0) & (moved < near)
-        is_felt = first < len(self._times) and first < n - 1
+        missed = (glitches[first:after] | glitches[first + 1 : after + 1]) & ~self._falls[first:after]
+        is_felt = first < len(self._times) and first < n - 1 and not (missed.size and missed.all())
         return {
             "body": push.body,
             "kind": push.kind,
@@ -268,6 +271,7 @@ class Recorder:
             "duration": duration,
             "force_N": list(push.force) if isinstance(push, Push) else None,
             "is_felt": is_felt,
+            "glitched_s": float(missed.sum() * dt),
             "outcome": "fallen" if self._falls[first:n].any() else "stepped" if self._steps[first:n].any() else "held",
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
