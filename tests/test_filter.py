@@ -476,6 +476,8 @@ def test_a_push_that_falls_on_glitches_alone_is_said_to_be_lost() -> None:
     assert not event["is_felt"]
     assert event["glitched_s"] > 0.0
     assert event["com_back_s"] is None
+    between = simulate(bad, character, pushes=[replace(short, start=at + 0.004, duration=0.008)]).report["events"][0]
+    assert not between["is_felt"], "it begins and ends within one step"
     partly = simulate(bad, character, pushes=[replace(short, start=at - 0.1, duration=0.2)]).report["events"][0]
     assert partly["is_felt"]
     assert 0.0 < partly["glitched_s"] < partly["duration"]

@@ -262,7 +262,8 @@ class Recorder:
         excursion = np.linalg.norm(self._com[:n, :2] - self._com_reference[:n, :2], axis=1)
         near = NEAR * self._figure.scale
         calm = (angles.max(axis=1) < 2.0) & (moved < near)
-        missed = (glitches[first:after] | glitches[first + 1 : after + 1]) & ~self._falls[first:after]
+        begun = int(push.start / dt + 1e-9)  # the step that it starts in
+        missed = (glitches[begun:after] | glitches[begun + 1 : after + 1]) & ~self._falls[begun:after]
         is_felt = first < len(self._times) and first < n - 1 and not (missed.size and missed.all())
         return {
             "body": push.body,
@@ -271,7 +272,7 @@ class Recorder:
             "duration": duration,
             "force_N": list(push.force) if isinstance(push, Push) else None,
             "is_felt": is_felt,
-            "glitched_s": float(missed.sum() * dt),
+            "glitched_s": min(float(missed.sum() * dt), duration),
             "outcome": "fallen" if self._falls[first:n].any() else "stepped" if self._steps[first:n].any() else "held",
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
