@@ -22,7 +22,7 @@ from poise.core.skeleton import Skeleton
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.calibration import bend_of, standing_pose
-from poise.tracking.retarget import Retargeter, Standing, center_of_mass, end_body, heading, yaw_turn
+from poise.tracking.retarget import Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed
 from tests import clips
@@ -145,6 +145,32 @@ def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Char
             # the feet stand level in the standing pose, which the actor's drawn ones need not
             same = np.abs(turn[row] @ turns[k, end])
             assert same == pytest.approx(1.0, abs=1e-9)
+
+
+def test_feet_of_four_legs_keep_their_own_width(walk: Motion, walker: poise.Character) -> None:
+    """An actor that narrows its stance by 6 cm narrows both pairs by that times the ratio, here 1."""
+    poses = poise.motion_to_q(walker, walk)
+    places, turns = (x[100] for x in body_poses(walker, poses))
+    theirs = Standing.of(walker, places, turns, walker.floor)
+    pairs = {"leg": "left", "fore": "right"}
+    across = rotations.rotate(yaw_turn(theirs.yaw), np.array([0.0, 1.0, 0.0]))
+    ends = {
+        f"{side}_{pair}": theirs.pelvis + [0.0, 0.0, theirs.floor - theirs.pelvis[2]] + sign * 0.15 * across
+        for pair in pairs
+        for side, sign in (("left", 1.0), ("right", -1.0))
+    }
+    lengths, still = dict.fromkeys(ends, 1.0), np.array([1.0, 0.0, 0.0, 0.0])
+    ours = replace(theirs, ends=ends, end_turns=dict.fromkeys(ends, still), bases=ends, lengths=lengths)
+    other = {"left": "right", "right": "left"}
+    roles = [Role(f"{s}_leg", "support", f"{s}_leg") for s in other]
+    roles += [Role(f"{s}_fore", "support", f"{other[s]}_leg") for s in other]
+    retargeter = Retargeter(walker, roles, theirs, ours)
+    narrow = places.copy()
+    for name, sign in (("left_leg", 1.0), ("right_leg", -1.0)):
+        narrow[end_body(walker, name)] = theirs.ends[name] - sign * 0.03 * across
+    place, _ = retargeter.targets(narrow, turns, center_of_mass(walker, narrow, turns))
+    assert (place[2] - place[3]) @ across == pytest.approx(0.24, abs=1e-6)
+    assert (place[4] - place[5]) @ across == pytest.approx(0.24, abs=1e-6)
 
 
 def test_targets_do_not_depend_on_where_the_actor_stands(walk: Motion, walker: poise.Character) -> None:

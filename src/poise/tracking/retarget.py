@@ -2,9 +2,10 @@
 
 Roles say what each limb does: carry the character, follow a limb of the actor, or swing freely.
 
-Pelvis and feet move by the actor's ways times the ratio of the legs; feet stand at the actor's width. Hands and head
-move against the pelvis by the ratio of their limbs. Turns are those of the actor against a standing pose, put on the
-character's own. `poise.tracking.smooth` then gives velocities and accelerations.
+Pelvis and feet move by the actor's ways times the ratio of the legs. Two feet stand at the actor's width; those of more
+legs at their own, and legs that follow one of the other side go out where it goes out. Hands and head move against the
+pelvis by the ratio of their limbs. Turns are those of the actor against a standing pose, put on the character's own.
+`poise.tracking.smooth` then gives velocities and accelerations.
 
 Source: [Tracking]_ section 5, equation (2). Deviates: ways of hands and head are taken in the pelvis's frame (taken in
 the world, a hand leaves the body after a meter); the head's ratio is capped.
@@ -346,13 +347,14 @@ class Retargeter:
         rest = ours.pelvis - begin - self.ratio * (theirs.pelvis - their_begin)
         offsets = [np.array([0.0, 0.0, rest[2]]), own_com - self.ratio * their_com]
         turns = [(theirs.turn, ours.turn), (theirs.turn, ours.turn)]
+        legs = sum(role.kind == "support" for role in self.roles)
         for role in self.roles:
             turns.append((theirs.end_turns[role.actor], ours.end_turns[role.limb]))
             if role.kind == "support":
                 offset = _into(to_ours, ours.ends[role.limb] - begin)
                 offset -= self.ratio * _into(to_theirs, theirs.ends[role.actor] - their_begin)
-                if ("left" in role.limb) == ("left" in role.actor) and not ours.stands_apart:
-                    offset[1] = 0.0  # feet go at the actor's width, under the body
+                if legs < 3 and ("left" in role.limb) == ("left" in role.actor) and not ours.stands_apart:
+                    offset[1] = 0.0  # two feet go at the actor's width, under the body
                 gains.append(self.ratio)
                 offsets.append(offset)
                 continue
@@ -363,6 +365,11 @@ class Retargeter:
             rest = _into(to_ours, second[role.limb] - ours.pelvis)
             offsets.append(rest - gains[-1] * _into(to_theirs, first[role.actor] - theirs.pelvis))
         self.gains, self.offsets = np.array(gains)[:, None], np.array(offsets)
+        self._mirrored, self._beside = list[int](), list[float]()  # legs that follow one of the other side
+        for row, role in enumerate(self.roles, start=2):
+            if role.kind == "support" and ("left" in role.limb) != ("left" in role.actor) and legs > 2:
+                self._mirrored.append(row)
+                self._beside.append(float(_into(to_theirs, theirs.ends[role.actor] - theirs.pelvis)[1]))
         self.is_targeted = np.array([False, False, *(role.kind != "support" for role in self.roles)])
         back = rotations.conjugate(np.array([first for first, _ in turns]))
         put = rotations.multiply(back, rotations.conjugate(self._about))
@@ -388,7 +395,12 @@ class Retargeter:
         oriented[:2], oriented[2:] = turns[0], turns[self.actor_ends]
         from_there = np.where(self.is_targeted[:, None], places[0], self._from)
         moved = self.gains * ((at - from_there) @ self._turned.T)
-        moved += self.offsets @ _yaw_matrix(self.heading(places)).T
+        facing = _yaw_matrix(self.heading(places))
+        moved += self.offsets @ facing.T
+        if self._mirrored:
+            across = facing[:, 1]
+            beside = ((at[self._mirrored] - places[0]) @ self._turned.T) @ across - self._beside
+            moved[self._mirrored] -= np.outer(2.0 * self.ratio * beside, across)
         moved += self._to
         moved[self.is_targeted] += moved[0] - self._to
         return moved, rotations.multiply(rotations.multiply(self._about, oriented), self._put_on)
