@@ -16,6 +16,7 @@ from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
+from poise.filter import targets
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import PointGoal, Pull, Push
 from poise.filter.preset import load_preset
@@ -452,6 +453,13 @@ def test_glitched_frames_are_carried_counted_and_still_exact() -> None:
     assert 2 <= count <= 8
     assert 1 <= result.report["contact"]["glitch_frames"] <= count
     assert result.report["solver"]["failures"] == 0
+
+
+def test_a_length_of_a_leg_from_numpy_does_not_end_a_strict_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    motion, character = walk()
+    monkeypatch.setattr(targets, "SUNK", np.float64(targets.SUNK))
+    options = Options(physicality=Physicality(is_strict=True))
+    assert len(simulate(motion.cut(0.0, 0.3), character, options=options).q) > 10
 
 
 def test_a_deviation_is_carried_through_glitched_frames() -> None:

@@ -103,7 +103,7 @@ def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, heig
     error, leg = setup.model.difference(state.q, reference.q, 1.0), setup.character.leg_length
     tilt, drop = float(np.linalg.norm(error[3:6])), float(error[2]) + height
     sunk = float(reference.com[2]) + height - float(state.com(setup.model.roots[0])[2])
-    return authority(tilt, drop, leg), sunk > SUNK * leg
+    return authority(tilt, drop, leg), bool(sunk > SUNK * leg)
 
 
 def strict_landing(
