@@ -160,6 +160,16 @@ def test_every_edit_says_what_is_new_and_offers_less() -> None:
     )
 
 
+def test_a_flight_made_so_short_that_its_limbs_hurry_is_said() -> None:
+    hop = poise.load(poise.sample_path("hover_hop"))
+    short = ballistic(hop, verify=False).report
+    assert short["hurried"]["after_m_s2"] > 4.0 * short["hurried"]["before_m_s2"]
+    assert sum("Limbs hurry" in note for note in short["notes"]) == 1
+    assert ballistic(hop, keep="timing", verify=False).report["hurried"] is None
+    mended = mend(hop, only=("gravity",)).report
+    assert any("Limbs hurry" in note and "--only" in note for note in mended["notes"])
+
+
 def test_edits_warn_of_a_wrong_rate() -> None:
     motion = clip("sample")
     fast = sink("sample", np.random.default_rng(1)).motion

@@ -13,12 +13,12 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.budget import Budget, Scope
 from poise.edit.flight import Carry, Figure, Span, absorb, choose_flights, measure, windows
 from poise.edit.legs import move_root
 from poise.edit.paths import UP, BallisticPath, fit_path, gravity_vector, path_between, path_from_start
-from poise.edit.report import Changes, Edited, report_of, verified
+from poise.edit.report import Changes, Edited, hurried, report_of, verified
 from poise.edit.retime import Stretch, Timing, border, retimed, stretched
 
 FACTORS = (0.25, 4.0)
@@ -172,6 +172,12 @@ def ballistic(
     )  # fmt: skip
     report.data["changed"]["time_max_s"] = float(np.abs(timing.times - timing.source).max())
     report.data["paths"] = [_describe(path) for path in paths]
+    said, report.data["hurried"] = hurried(motion, result, timing.source, figure.leg_length / HUMAN_LEG)
+    if said:
+        report.data["notes"].append(
+            f"{said} Calm the limbs in the flight first, or leave it as it is (mend: --only, without gravity); "
+            "ballistic --keep timing keeps their pace and makes the flight as high as its time needs."
+        )
     edited = Edited(result, report)
 
     def less(amount: float) -> Edited:

@@ -331,6 +331,7 @@ def _notes(before: Sequence[Finding], left: Sequence[Finding], steps: Sequence[d
         parts += [f"root up to {100.0 * step['root_position_max_m']:.1f} cm"] * (step["root_position_max_m"] > 5e-4)
         part = "" if np.isclose(step["amount"], 1.0) else f" (amount {step['amount']:.2g})"
         notes.append(f"{step['tool']} for {what}{part}: {', '.join(parts) or 'poses stay'}.")
+        notes += [note for note in step["notes"] if step["tool"] == "ballistic"]  # limbs that hurry
     names = sorted({f.name for f in left})
     notes.append(
         f"{len(before)} failing finding{'s' * (len(before) != 1)} before, {len(left)} after"

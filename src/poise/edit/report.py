@@ -24,6 +24,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.edit.budget import Budget
 from poise.io.files import json_value, write_json
+from poise.phases.points import pelvis
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
 """Below this a frame counts as unchanged [rad], [m]; quaternions know an angle to about 1e-8 rad."""
@@ -366,6 +367,58 @@ def _said(new: Sequence[Finding], less: float | None) -> str:
     more = f" (and {len(new) - MOST_SAID} more)" if len(new) > MOST_SAID else ""
     offer = "No part of the edit that was tried avoids it." if less is None else f"--amount {less:g} avoids it."
     return f"The check finds something new in the result: {words}{more}. {offer}"
+
+
+HURRIED = 2.0
+"""Limbs that speed up this many times as hard as they ever did look driven: time 1.4 times as fast does it [1]."""
+HARD = 200.0
+"""Below this nobody calls a limb hasty, for a leg of 0.82 m: kicks and leaps of actors reach it [m/s²]."""
+BRIEFLY = 0.1
+"""Accelerations are rms over this time, so that the noise of one frame does not count [s]."""
+
+
+def hurried(
+    motion: Motion, result: Motion, moments: Array, leg_scale: float = 1.0
+) -> tuple[str, dict[str, Any] | None]:
+    """What to say of limbs that a shorter time makes too hasty, and its numbers; "" and None where they are not.
+
+    Accelerations are those of joints against the pelvis. Where time runs faster they are compared with what 99 % of
+    the source's frames stay below: poses put before a clip are no motion.
+
+    Args:
+        motion: F frames, the source.
+        result: T frames, edited.
+        moments: Time in the source that each new frame shows [s], shape (T,).
+        leg_scale: Leg over that of a person [1].
+    """
+    old, new = _limb_acceleration(motion), _limb_acceleration(result)
+    faster = np.gradient(moments, result.times) > 1.01 if result.frame_count > 1 else np.zeros(1, dtype=bool)
+    if not len(old) or not len(new) or not faster[1:-1].any():
+        return "", None
+    before = float(np.percentile(old.max(axis=1), 99.0))
+    there = np.where(faster[1:-1, None], new, 0.0)
+    frame, joint = (int(x) for x in np.unravel_index(np.argmax(there), there.shape))
+    after = float(there[frame, joint])
+    if after < HURRIED * before or after < HARD * leg_scale:
+        return "", None
+    name = result.skeleton.names[joint]
+    numbers = {"joint": name, "frame": frame + 1, "before_m_s2": before, "after_m_s2": after}
+    return (
+        f"Limbs hurry: in less time, {name} speeds up by {after:.0f} m/s² against the pelvis around frame {frame + 1}; "
+        f"the clip reached {before:.0f}."
+    ), numbers
+
+
+def _limb_acceleration(motion: Motion) -> Array:
+    """Acceleration of each joint against the pelvis, rms over `BRIEFLY` around it [m/s²], shape (F - 2, J)."""
+    places, dt = motion.world[0], motion.dt
+    apart = places - places[:, [pelvis(motion.skeleton)]]
+    squares = (np.diff(apart, n=2, axis=0) ** 2).sum(axis=-1) / dt**4
+    width = max(1, round(BRIEFLY / dt))
+    if len(squares) < width:
+        return squares[:0]
+    sums = np.cumsum(np.pad(squares, ((1 + width // 2, width - 1 - width // 2), (0, 0)), mode="edge"), axis=0)
+    return np.sqrt(np.maximum(sums[width:] - sums[:-width], 0.0) / width)
 
 
 TORN = 0.25
