@@ -214,6 +214,17 @@ def test_a_walk_drifts_home_and_does_not_stretch_the_leg_that_is_left_behind() -
         assert speed[late:].max() < 0.6
 
 
+@pytest.mark.parametrize(("start", "y"), [(0.8, -800.0), (1.0, -800.0), (1.2, -800.0), (0.8, 600.0)])
+def test_a_foot_that_its_hip_leaves_behind_is_let_go_before_the_leg_is_straight(start: float, y: float) -> None:
+    """Held at its place at the end of a straight leg it pulled with 3 weights, and the knee snapped through."""
+    motion, character = walk(4.5)
+    run = simulate(motion, character, pushes=[Push("chest", force=(0.0, y, 0.0), start=start, duration=0.2)])
+    assert run.report["root_residual"]["force_max_N"] < 9.81 * character.mass
+    places, dt = body_positions(character, run.q), run.report["dt"]
+    snaps = np.linalg.norm(np.diff(places, 2, axis=0), axis=2)[round((start + 0.25) / dt) :] / dt**2
+    assert snaps.max() < 250.0
+
+
 @pytest.mark.parametrize("x", [-2.0, 2.0])
 def test_hips_sink_in_a_protective_step(x: float) -> None:
     character, dt, bodies = stepped(x, 0.0)

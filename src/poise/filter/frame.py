@@ -36,13 +36,7 @@ FALLEN_DROP = 0.5
 
 
 def authority(tilt: float, drop: float, leg_length: float) -> float:
-    """How much a figure can still do about where it is: 1 upright and at its height, 0.01 fallen.
-
-    Args:
-        tilt: Angle between the root and where it should be [rad].
-        drop: How far the root is below where it should be [m].
-        leg_length: [m].
-    """
+    """How much a figure can do about its place: 1 upright and high, 0.01 fallen; tilt [rad], drop and leg [m]."""
     upright = max(0.0, 1.0 - tilt / FALLEN_TILT)
     high = max(0.0, 1.0 - max(drop, 0.0) / (FALLEN_DROP * leg_length))
     return max(0.01, upright * high)
@@ -372,8 +366,7 @@ def _point_targets(f: Block) -> None:
     if f.is_stepping:
         f.point_goal[:], f.point_goal_v[:] = f.point_goal + f.stepping[0], f.point_goal_v + f.stepping[1]
         f.point_goal_a[:] = f.point_goal_a + f.stepping[2]
-    if f.has_home and f.home.any():
-        _keep_in_reach(f)
+    firm = _keep_in_reach(f) if f.has_home and f.home.any() else 1.0
     if f.reach > 0.0:
         way = f.point_goal - p.places
         size = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
@@ -385,6 +378,7 @@ def _point_targets(f: Block) -> None:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     limb = f.giving.limb_of[p.point_body]
     kept = np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
+    kept = kept * firm
     tangent, normal = tangent * kept, normal * kept * np.where(r.flags, 1.0 - f.giving.lifted, 1.0)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
     speed = f.end_speed * (f.point_goal_v - p.velocities)
@@ -392,11 +386,11 @@ def _point_targets(f: Block) -> None:
     f.point_target[:] = np.einsum("pec,pc->pe", f.axes, asked).ravel()
 
 
-def _keep_in_reach(f: Block) -> None:
-    """Bring the goals of a foot's points so near to the hip that its leg reaches them, bent early in a swing.
+def _keep_in_reach(f: Block) -> Array:
+    """Bring a foot's points so near to the hip that its leg reaches them; returns how firmly each is held, 1 … 0.
 
-    A foot that stands comes towards the hip: where a push carries that too far away, the heel rises, then the foot
-    leaves the ground. One that swings comes along the ground, and lands nearer.
+    A foot that stands comes towards the hip. A straight leg cannot slow that, so the foot is let go by how far out of
+    reach it would be a moment later, and goes with the hip. One that swings comes along the ground, bent early in it.
     """
     p, s = f.pose, f.reference.progress
     moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
@@ -408,6 +402,12 @@ def _keep_in_reach(f: Block) -> None:
     excess = np.maximum(0.0, 1.0 - np.where(stands, f.straight / far, reach / along))
     f.point_goal[:, :2] -= excess[:, None] * moved[:, :2]
     f.point_goal[:, 2] -= np.where(stands, excess * moved[:, 2], 0.0)
+    straight, hips = np.where(stands, f.straight, np.inf), np.empty_like(moved)
+    bodies.point_motion.twin(p, f.hip, p.xpos[f.hip], p.body_biases, hips, np.empty_like(moved))
+    rate = np.maximum(0.0, np.sum((f.point_goal_v - hips) * moved, axis=1) / far)
+    loose = np.clip(((far + f.foresight * rate) / straight - 1.0) / f.loosening, 0.0, 1.0)
+    f.point_goal_v[:] = f.point_goal_v - (loose * rate / far)[:, None] * moved
+    return 1.0 - loose
 
 
 def ball_angles(q: Array, rest: Array, axis: Array, bend: Array, side: Array) -> Array:

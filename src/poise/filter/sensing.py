@@ -5,6 +5,7 @@ The block is made once for a character and filled in every step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -39,6 +40,8 @@ SOFT_GOAL = 25.0
 """Frequency of that servo, critically damped [1/s]."""
 BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
+FORESIGHT, LOOSENING = 0.05, 0.05
+"""A foot that would be out of reach so much later [s], by this part of the leg, is no longer held at its place."""
 RISE = 0.15
 """A toe stays on the ground while the heel rises: by this part of the length of the foot is it pulled there."""
 
@@ -100,6 +103,7 @@ class Routine:
         f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
         _legs(f, state, limbs, footing.feet)
+        f.foresight, f.loosening = FORESIGHT * math.sqrt(scale), LOOSENING
         f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)
 
     def rest(self) -> None:

@@ -295,6 +295,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         torque_share, root_share: real  weights of the preset: joint torque; root wrench, with the knob
         pose_share, end_share: real  pose; end effectors
         bent, least_reach: real  how much shorter a leg is early in a swing; part of it that reaches aside at least
+        foresight, loosening: real  a foot soon out of reach by this part of the leg is let go [s]
         holding: real  times as much for those that stand while the goal is away
         authority: real  factor on what needs the ground's help, below 1 for a figure that falls
         rise: real  factor on the weight of the root's height where a plan says it and something stands

@@ -350,28 +350,37 @@ static void planned_targets(Frame *f) {
  * matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to contact, h
  * the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below h_m, 0 from
  * 2 h_m up, so that a fallen hand is not held down. */
-static void keep_in_reach(Frame *f, word i) {
+/* Bring a goal into reach; returns how firmly the point is held, see the twin. */
+static real keep_in_reach(Frame *f, word i) {
     const Pose *p = f->pose;
-    real moved[3], *goal = f->point_goal + 3 * i, s = f->reference->progress[i], left = 1.0 - s;
+    real moved[3], *goal = f->point_goal + 3 * i, *speed = f->point_goal_v + 3 * i, v[3], unused[3], rate = 0;
+    real s = f->reference->progress[i], left = 1.0 - s, reach = f->straight[i];
     int stands = f->held[i] && !(f->is_stepping && f->leaving[i]);
-    if (f->straight[i] == INFINITY) return;
+    if (reach == INFINITY) return 1.0;
     for (int c = 0; c < 3; c++)
         moved[c] = p->xpos[3 * f->ankle[i] + c] + goal[c] - p->places[3 * i + c] - p->xpos[3 * f->hip[i] + c];
-    real far = sqrt(dot(moved, moved, stands ? 3 : 2)), reach = f->straight[i];
+    real far = larger(sqrt(dot(moved, moved, stands ? 3 : 2)), 1e-12);
     if (!stands) {
         reach *= 1.0 - f->bent * s * left * left * left;
         real least = f->least_reach * reach;
         reach = sqrt(larger(reach * reach - moved[2] * moved[2], least * least));
     }
-    real excess = larger(0.0, 1.0 - reach / larger(far, 1e-12));
+    real excess = larger(0.0, 1.0 - reach / far);
     for (int c = 0; c < (stands ? 3 : 2); c++) goal[c] -= excess * moved[c];
+    if (!stands) return 1.0;
+    point_of_body(p, f->hip[i], p->xpos + 3 * f->hip[i], p->body_biases, v, unused);
+    for (int c = 0; c < 3; c++) rate += (speed[c] - v[c]) * moved[c] / far;
+    rate = larger(0.0, rate);
+    real beyond = (far + f->foresight * rate - reach) / (f->loosening * reach), loose = smaller(1.0, larger(0.0, beyond));
+    for (int c = 0; c < 3; c++) speed[c] -= loose * rate * moved[c] / far;
+    return 1.0 - loose;
 }
 
 static void point_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
     for (word i = 0; i < p->points; i++) {
-        real asked[3], way = 0, *goal = f->point_goal + 3 * i;
+        real asked[3], way = 0, firm = 1.0, *goal = f->point_goal + 3 * i;
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
             f->point_goal_v[at] = r->point_velocities[at], f->point_goal_a[at] = r->point_accelerations[at];
@@ -386,7 +395,7 @@ static void point_targets(Frame *f) {
                 f->point_goal_a[at] += f->stepping[6 * p->points + at];
             }
         }
-        if (f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0)) keep_in_reach(f, i);
+        if (f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0)) firm = keep_in_reach(f, i);
         for (int c = 0; c < 3; c++) way += (goal[c] - p->places[3 * i + c]) * (goal[c] - p->places[3 * i + c]);
         if (f->reach > 0.0) {
             real part = smaller(1.0, f->reach / larger(sqrt(way), 1e-12));
@@ -409,6 +418,7 @@ static void point_targets(Frame *f) {
             asked[c] = f->point_goal_a[at] + f->end_speed * (f->point_goal_v[at] - p->velocities[at]) +
                       f->end_stiffness * (goal[c] - p->places[at]);
         }
+        tangent *= firm, normal *= firm;
         for (int e = 0; e < 3; e++) {
             f->shares[3 * i + e] = e == 2 ? normal : tangent;
             f->point_target[3 * i + e] = dot(f->axes + 9 * i + 3 * e, asked, 3);
