@@ -209,12 +209,13 @@ def step_all(
     if len(set(map(id, filters))) < len(filters):
         raise InvalidValue("One filter appears twice in the list; a filter makes one step at a time.")
     count = max(1, min(len(filters), threads or os.cpu_count() or 1))
+    parts = 1 if count == 1 else min(len(filters), PARTS * count)
     out: list[Array | None] = [None] * len(filters)
     failures: list[Exception] = []
 
     def some(first: int) -> None:
         begun: list[tuple[int, Given]] = []
-        for k in range(first, len(filters), count):
+        for k in range(first, len(filters), parts):
             own = filters[k]
             try:
                 now = own._take(poses[k])
@@ -237,10 +238,14 @@ def step_all(
     if count == 1:
         some(0)
     else:
-        list(_pool(count).map(some, range(count)))
+        list(_pool(count).map(some, range(parts)))
     if failures:
         raise failures[0]
     return out
+
+
+PARTS = 6
+"""Parts of a crowd for each thread: while one thread prepares a part in Python, others are in the core."""
 
 
 @functools.cache
