@@ -1,12 +1,13 @@
 """Posing with weight: hands, feet or any body are dragged to places, and the rest of the body follows.
 
-The quasi-physical filter holds a pose in which some bodies have goals, and the pose that it holds follows what it
-answers,
+The quasi-physical filter holds a pose q* while some bodies have goals. In every step q* moves toward the pose q that
+the filter answers,
 
     q* ← q* ⊕ r Δt (q ⊖ q*)
 
-so the figure gives way until the goals hold, and keeps its pose when it is let go. The lowest point of q* stays as high
-above the ground as at first. The center of mass stays over the feet, since the filter keeps it where that of q* is.
+The figure gives way until its bodies are where they should be. Without goals it keeps the pose that it has come to. The
+lowest point of q* keeps its height above the ground, and the center of mass stays over the feet, since the filter keeps
+it where that of q* is.
 [Levine2012]_ section 5 names plausible inverse kinematics as future work.
 """
 

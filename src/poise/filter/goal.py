@@ -231,7 +231,7 @@ def _landing(g: Block, s: Support) -> Array:
 
 
 def _recover(g: Block, f: Block, support: Support | None) -> None:
-    """Decide whether the figure steps or falls, where its goal comes to rest, and where its feet land.
+    """Decide between standing, a step and a fall; where the figure will rest; and where its feet land.
 
     The capture point ξ takes the resting place along on a leash as long as what ankles and hips can hold. So a step is
     as long as what they cannot, down to none at all. Then the figure stands there for a while, and goes home by a

@@ -1,8 +1,8 @@
 """FBX, Collada and Blender's own files, through Blender: out of process, with the result kept in the user's cache.
 
 Blender is found by itself: the program of that name, the package `bpy` of this Python, or what the environment variable
-POISE_BLENDER names (Blender, or a Python that has `bpy`). It turns a file into glTF, and glTF into FBX. Its importers
-would put time 0 of an FBX at frame 1; they are told not to.
+POISE_BLENDER names (Blender, or a Python that has `bpy`). It turns a file into glTF, and glTF into FBX. Blender
+usually puts time 0 of an FBX at its frame 1; here at frame 0.
 """
 
 from __future__ import annotations

@@ -309,7 +309,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         shift: real[2]  of the goal [m]
         home: real[2]  where the goal will rest [m]
         moved: real[9]  of the root: way, velocity, acceleration
-        away: real[2, 2]  way and velocity of the goal against where it comes to rest [m], [m/s]
+        away: real[2, 2]  place and velocity of the goal, measured from its resting place [m], [m/s]
         sway: real[9]  of the trunk: rotation vector and its rates
         sway_share: real[bodies]  part of the sway that each body takes
         lean_share: real[bodies]  part of the lean that each body takes
@@ -434,7 +434,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         velocity, acceleration: real[2]  [m/s], [m/s²]
         ground: real[2]  where the ground has carried the reference's place [m]
         ground_velocity: real[2]  [m/s]
-        rest: real[2]  where it comes to rest after a push, against its place without one [m]
+        rest: real[2]  its resting place after a push, measured from its place without one [m]
         rest_rates: real[2, 2]  velocity and acceleration of that on the way home [m/s], [m/s²]
         stance, start, end: real[2]  the same of feet that step, and of the start and end of a stride home [m]
         landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]

@@ -27,7 +27,7 @@ from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_of
 from poise.show.look import ARROW_COLOR, force_scale
-from poise.show.motion_scene import skins_of
+from poise.show.motion_scene import LIVE_VERTICES, skins_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
 from poise.show.protocol import Moment
 from poise.show.result_scene import SIMULATED_COLOR
@@ -121,9 +121,6 @@ class ChangingGround(Shape):
         self.current = shape.placed(origin=position[:2], heading=heading, ground=here)
 
 
-MOST_VERTICES = 60_000
-"""A live page shows skins of so many vertices at most, else capsules: the scene is sent anew with every new ground."""
-
 LONGEST = 60.0
 """A clip that loops is played for this long before it starts again [s]."""
 
@@ -173,7 +170,7 @@ class LiveClip:
         self._poses = motion_to_q(character, self._motion)
         self._character, self._run = character, run
         skins = skins_of(motion)
-        self._skins = skins if sum(len(skin.vertices) for skin in skins) <= MOST_VERTICES else ()
+        self._skins = skins if sum(len(skin.vertices) for skin in skins) <= LIVE_VERTICES else ()
         self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self.controls = _controls(character.leg_scale)
         options = options or Options()

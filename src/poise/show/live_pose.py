@@ -15,8 +15,7 @@ from poise.core.typing import Array
 from poise.edit import Poser
 from poise.filter.forces import Hand, Push
 from poise.show.live import body_of
-from poise.show.live_clip import MOST_VERTICES
-from poise.show.motion_scene import skins_of
+from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.protocol import Moment
 from poise.show.result_scene import GOAL_COLOR
 from poise.show.scene import GOALS, Control, Points, Scene, Skinned, Track
@@ -50,8 +49,7 @@ class LivePose:
 
     def __init__(self, character: Character, q: Array, *, drawn: Motion | None = None, title: str = "pose") -> None:
         self._character, self._start, self._drawn, self._title = character, q, drawn, title
-        skins = skins_of(drawn) if drawn is not None and drawn.skeleton.names == character.skeleton.names else ()
-        self._skins = skins if sum(len(skin.vertices) for skin in skins) <= MOST_VERTICES else ()
+        self._skins = skins_on(character, drawn, most=LIVE_VERTICES)
         self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self._after = STAYS
         self.begin()

@@ -18,8 +18,8 @@ from poise.filter.forces import Hand, Push
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.show.live import body_of
-from poise.show.live_clip import FARTHEST, MOST_VERTICES, contact_rows, figure_marks, figure_numbers, who_touches
-from poise.show.motion_scene import skins_of
+from poise.show.live_clip import FARTHEST, contact_rows, figure_marks, figure_numbers, who_touches
+from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.physics import COM_COLOR, LAYERS
 from poise.show.protocol import Moment
 from poise.show.result_scene import SIMULATED_COLOR
@@ -58,8 +58,7 @@ class LiveTracking:
         self._follower, self._run, self._title, self.is_over = follower, run, title, False
         self._drawn = drawn
         character = follower.character
-        skins = skins_of(drawn) if drawn is not None and drawn.skeleton.names == character.skeleton.names else ()
-        self._skins = skins if sum(len(skin.vertices) for skin in skins) <= MOST_VERTICES else ()
+        self._skins = skins_on(character, drawn, most=LIVE_VERTICES)
         self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self._settings = follower.settings
         self._beside = 1.5 * character.leg_length

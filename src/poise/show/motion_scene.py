@@ -237,6 +237,9 @@ def _names(motions: Sequence[Motion], names: Sequence[str]) -> list[str]:
 MAX_VERTICES = 300_000
 """Vertices of all skins of a figure; a file with more is shown as capsules."""
 
+LIVE_VERTICES = 60_000
+"""The same on a live page, whose scene is sent anew with every new ground."""
+
 MAX_TEXTURE = 16_000_000
 """Largest texture [bytes]."""
 
@@ -244,6 +247,20 @@ MAX_PIXELS = 4096 * 4096
 """Largest texture [pixels]: a small file can unpack to a huge picture."""
 
 _FORMATS = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp"}
+
+
+def skins_on(character: Character, drawn: Motion | None, *, most: int = MAX_VERTICES) -> tuple[Skin, ...]:
+    """The skins of a motion, on a character with the same joints; none where joints differ or skins are too large.
+
+    Args:
+        character: The character.
+        drawn: A motion of the file that holds the skins.
+        most: Vertices of all skins.
+    """
+    if drawn is None or drawn.skeleton.names != character.skeleton.names:
+        return ()
+    skins = skins_of(drawn)
+    return skins if sum(len(skin.vertices) for skin in skins) <= most else ()
 
 
 def skins_of(motion: Motion) -> tuple[Skin, ...]:

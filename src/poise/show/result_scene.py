@@ -17,7 +17,7 @@ from poise.core.units import kilograms
 from poise.filter.forces import Companion, Thing
 from poise.filter.report import SimulationResult
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
-from poise.show.motion_scene import MAX_VERTICES, scene_of_motion, skins_of
+from poise.show.motion_scene import LIVE_VERTICES, MAX_VERTICES, scene_of_motion, skins_of, skins_on
 from poise.show.scene import (
     GHOST,
     GOALS,
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 SIMULATED_COLOR: Color = (0.85, 0.50, 0.15)
 THING_COLOR: Color = (0.62, 0.54, 0.44)
 GOAL_COLOR: Color = (0.10, 0.60, 0.30)
-
-LIVE_VERTICES = 60_000
-"""A live page of a world shows skins of so many vertices at most, each figure's for itself."""
 
 FIELDS = {
     "deviation_rms_deg": ("Change of the pose", "deg"),
@@ -159,9 +156,8 @@ def companion_tracks(companions: Sequence[Companion], *, first: int = 0, most: i
     """
     tracks: list[Track] = []
     for k, c in enumerate(companions, first):
-        drawn, skinned = c.drawn, None
-        skins = skins_of(drawn) if drawn and drawn.skeleton.names == c.character.skeleton.names else ()
-        if skins and sum(len(skin.vertices) for skin in skins) <= most:
+        skins, skinned = skins_on(c.character, c.drawn, most=most), None
+        if skins:
             skinned = Skinned(skins, *q_to_motion(c.character, c.q, np.arange(len(c.q), dtype=np.float64)).world)
         color = Style(color=FIGURE_COLORS[k % len(FIGURE_COLORS)])
         tracks.append(Track(c.name, c.character, *body_poses(c.character, c.q), color, skinned))

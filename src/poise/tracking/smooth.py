@@ -45,8 +45,8 @@ class Rows:
 
     Attributes:
         x, v, a: Present numbers and their rates, shape (N, 3), or (N, 7) with quaternions after the places.
-        turns, spins: Unit quaternions and angular velocities in the world [rad/s] of those that have them, shapes
-            (N, 4), (N, 3).
+        turns: Unit quaternions, shape (N, 4), of places that have an orientation.
+        spins: Their angular velocities in the world [rad/s], shape (N, 3).
     """
 
     x: Array
