@@ -11,10 +11,10 @@ import numpy as np
 import poise
 from poise.core import rotations
 from poise.phases.travel import repeat
+from poise.show.arrays import unpack
 from poise.show.pack import pack
 from poise.show.page import BUNDLE, has_page
 from poise.show.scene import Scene
-from poise.show.unpack import unpack
 
 
 def show(name: str, scene: Scene) -> None:

@@ -28,7 +28,7 @@ from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.native.library import library
 from poise.physics import State
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.terrain import Terrain
 from tests.filter_runs import falling, walk

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import poise
-from poise.core.arguments import require, require_each
+from poise.core.errors import require, require_each
 
 
 @cache

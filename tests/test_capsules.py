@@ -14,7 +14,7 @@ from poise.body.character import ball, figure
 from poise.core import rotations
 from poise.native import library
 from poise.physics import State, model_of_scene
-from poise.physics.capsules import CapsulePairs, Near, near_capsules
+from poise.physics.collisions import CapsulePairs, Near, near_capsules
 from tests.figures import random_state
 
 Array = npt.NDArray[np.float64]

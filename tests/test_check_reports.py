@@ -24,8 +24,7 @@ from poise.check.profile import Profile, load_profile, profile_names
 from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
 from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics
 from poise.core.errors import FileFormatError, UnknownName
-from poise.show.check_page import BUNDLE, page
-from poise.show.check_pictures import ballistic_height, pictures_of
+from poise.show.check_page import BUNDLE, ballistic_height, page, pictures_of
 from poise.show.page import has_page
 from tests.chromium import launched, needs_browser, opened, until
 from tests.clips import MOTIONS, needs_motions

@@ -14,9 +14,9 @@ import pytest
 
 import poise
 from poise.cli.app import run
+from poise.show.arrays import read_recording
 from poise.show.browser import find_browser
 from poise.show.page import KEPT, has_page, live_page, passing_page, recording_page
-from poise.show.unpack import read_recording
 
 needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 

@@ -17,9 +17,9 @@ from poise.goals.conditions import AllOf, AnyOf, Balanced, For, InState, Lying, 
 from poise.goals.goal import Goal
 from poise.goals.objectives import ComOver, Pose, Reach, Still
 from poise.goals.observation import Observation
-from poise.goals.one_foot import stand_on_left
 from poise.goals.registry import graph, table
 from poise.goals.state_machine import ControlState, Part, StateMachine
+from poise.goals.stepping import stand_on_left
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of, controller_text, load_controller
 from poise.synthesis.run import synthesize

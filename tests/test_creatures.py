@@ -15,9 +15,9 @@ from poise.body.limits import clamp_rotation
 from poise.body.posing import body_poses, hinge_angle
 from poise.body.toml_file import load_character, save_character
 from poise.core import rotations
+from poise.show.arrays import unpack
 from poise.show.motion_scene import scene_of_motion, skins_of
 from poise.show.pack import pack
-from poise.show.unpack import unpack
 from poise.tracking.calibration import standing_pose
 from poise.tracking.retarget import end_body
 from poise.tracking.setup import begin, find_checks

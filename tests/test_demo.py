@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 import poise
+from poise.show.arrays import read_recording
 from poise.show.page import has_page
-from poise.show.unpack import read_recording
 
 pytestmark = pytest.mark.long
 

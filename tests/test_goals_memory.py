@@ -13,11 +13,10 @@ from poise.goals.conditions import AllOf, Always, Not, Stepping
 from poise.goals.goal import read_by, written_by
 from poise.goals.objectives import ComOver, Pose, Unload, Upright
 from poise.goals.observation import Observation
-from poise.goals.one_foot import RaiseFoot, stand_on_left
 from poise.goals.reaching import TakeHand
 from poise.goals.registry import require_memory
 from poise.goals.state_machine import ControlState, Part, StateMachine
-from poise.goals.stepping import StepTo, choose_step
+from poise.goals.stepping import RaiseFoot, StepTo, choose_step, stand_on_left
 from poise.goals.walls import Brace
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 import poise
 from poise.core import rotations
 from poise.core.errors import InvalidValue
-from poise.show.arrays import MOST_BODIES, Blobs, inflate, read_array
+from poise.show.arrays import MOST_BODIES, Blobs, inflate, read_array, unpack
 from poise.show.look import push_overlays
 from poise.show.pack import MAGIC, pack
 from poise.show.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
-from poise.show.unpack import unpack
 from poise.terrain import Terrain
 from tests.record_figures import sliding_track
 

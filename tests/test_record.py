@@ -11,11 +11,11 @@ from PIL import Image
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show import Camera, record
 from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, skin_reach, travel_heading
-from poise.show.film import still_times
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
 from poise.show.pack import needed
 from poise.show.plain import PlainPainter
 from poise.show.recording import _strip_note as strip_note
+from poise.show.recording import still_times
 from poise.show.scene import GHOST, Arrow, Scene, Skin, Skinned, Style
 from poise.terrain import Terrain
 from tests.record_figures import scaled_figure, sliding_track, stick_figure

@@ -34,9 +34,9 @@ from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.phases.floor import start_of
 from poise.phases.travel import direction_of_travel, find_loop
+from poise.show.arrays import read_recording
 from poise.show.motion_scene import scene_of_edit
 from poise.show.recording import record
-from poise.show.unpack import read_recording
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.newton import improve

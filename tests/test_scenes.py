@@ -16,13 +16,13 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import ballistic
+from poise.show.arrays import unpack
 from poise.show.camera import Camera, Follow
 from poise.show.join import in_step, landings, matched, retimed, side_by_side
 from poise.show.motion_scene import compare, scene_of_edit, scene_of_motion, scene_of_motions, skins_of
 from poise.show.pack import pack
 from poise.show.physics import with_physics
 from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, file_name, track_of_motion
-from poise.show.unpack import unpack
 from poise.terrain import Terrain
 from tests.clips import MOTIONS, needs_motions
 from tests.edit_clips import hop
@@ -277,7 +277,7 @@ def test_a_texture_too_large_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_page_that_is_no_recording_is_said_so(tmp_path: Path) -> None:
-    from poise.show.unpack import read_recording
+    from poise.show.arrays import read_recording
 
     page = tmp_path / "page.html"
     for text in ("<p>hello</p>", '<script id="poise-recording">AAAA</script>'):

@@ -11,7 +11,6 @@ from scipy.optimize import nnls
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.native import Block
 from poise.step import AtLeast, Contacts, Equal, Objective, Quantity, RelativeWeight, Rows, Step, Within, solve_step
-from poise.step.active_set import least_nonnegative, nonnegative
 from poise.step.contacts import Columns, tangents
 from poise.step.quantities import (
     AngularMomentumRate,
@@ -25,7 +24,18 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
-from poise.step.system import CYCLED, DEPENDENT, NOT_POSITIVE, SOLVED, answer, expect, frames, new_system
+from poise.step.system import (
+    CYCLED,
+    DEPENDENT,
+    NOT_POSITIVE,
+    SOLVED,
+    answer,
+    expect,
+    frames,
+    least_nonnegative,
+    new_system,
+    nonnegative,
+)
 from poise.step.table import write_terms
 from poise.step.writers import write
 from tests.figures import FIGURES, FOOT_POINTS, LEFT_HAND, biped, floor_contacts, random_contacts, random_state

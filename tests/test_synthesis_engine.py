@@ -14,7 +14,7 @@ from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
 from poise.filter.forces import Push
 from poise.goals.surroundings import Ball, Hold, Movement, Scene, Surface
 from poise.physics import Model, State, model_of, model_of_scene
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import Point
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.synthesis.behaviors import BEHAVIORS

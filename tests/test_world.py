@@ -15,8 +15,8 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
+from poise.physics.collisions import answer_free
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.touches import answer_free
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step

@@ -31,8 +31,7 @@ from poise.analysis.support import (
     supporting,
 )
 from poise.body.character import Character, fit
-from poise.core.arguments import require
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, require
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY, HUMAN_LEG

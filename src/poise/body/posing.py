@@ -15,8 +15,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.arguments import require
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, require
 from poise.core.motion import Motion
 from poise.core.typing import Array
 

@@ -36,7 +36,7 @@ class Pictures:
 
 
 Draw = Callable[["Analysis", tuple[Finding, ...]], Pictures]
-"""Draws a clip and marks what its findings name: `poise.show.check_pictures.pictures_of`."""
+"""Draws a clip and marks what its findings name: `poise.show.check_page.pictures_of`."""
 
 
 @dataclass(frozen=True)

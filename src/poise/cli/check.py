@@ -157,8 +157,7 @@ def check(
 
 
 def _draw() -> Draw:
-    from poise.show.check_page import BUNDLE
-    from poise.show.check_pictures import pictures_of
+    from poise.show.check_page import BUNDLE, pictures_of
     from poise.show.page import require_page
 
     require_page(BUNDLE)

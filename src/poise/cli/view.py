@@ -133,7 +133,7 @@ def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene
 
 
 def _open_recording(path: Path, *, headless: bool) -> None:
-    from poise.show.unpack import read_recording
+    from poise.show.arrays import read_recording
 
     seen = read_recording(path)
     if headless:

@@ -21,7 +21,7 @@ from poise.filter.preset import Apart
 from poise.native import Block, compiled
 from poise.physics import State, bodies
 from poise.physics.bodies import point_jacobians, point_motion
-from poise.physics.capsules import CapsulePairs, near_capsules
+from poise.physics.collisions import CapsulePairs, near_capsules
 
 FAST = 30.0
 """Legs that could only meet with a larger acceleration need no row, for a leg of 0.82 m [m/s²]."""

@@ -29,8 +29,8 @@ from poise.phases.contacts import (
     times_to_contact,
 )
 from poise.physics import Model, State, bodies
-from poise.step.active_set import nonnegative
 from poise.step.contacts import Contacts
+from poise.step.system import nonnegative
 
 
 class Touch(NamedTuple):

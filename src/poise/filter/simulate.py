@@ -16,8 +16,7 @@ import numpy.typing as npt
 from poise.body.character import Character, fit
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
 from poise.core import rotations
-from poise.core.arguments import require, require_each
-from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged
+from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, require, require_each
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter

@@ -1,4 +1,4 @@
-"""Steps: which foot moves, where to and how long it takes; feet brought together.
+"""Steps: which foot moves, where to and how long it takes; feet brought together; standing on one foot.
 
 During a step the figure is an inverted pendulum that pushes at one point p of its stance foot; its capture point ξ
 moves away from there, ξ(T) = p + (ξ − p) e^{ωT}. Both feet and a few durations are tried; the pair is taken whose foot
@@ -9,6 +9,9 @@ side and "the center of mass midway between the feet" gains nothing over standin
 The paper's own form is `StepMidway`, for the literal mode; there, the foot's distance is compared only after a while,
 since a foot that starts from rest falls behind at first. The paper ends where the last step does; here the other
 foot is brought up (`BringUp`), since a lunge tires and the next push would find it.
+
+On one foot ([Jain2009]_ 6.1.1, G_cf) the weight goes over it first. Deviates: the other foot is lifted once it is
+light.
 """
 
 from __future__ import annotations
@@ -413,3 +416,83 @@ class BringUp(StepTo):
         # within a sole's length the stance foot holds the figure
         place = place - np.clip(forward, -SOLE * body.scale, SOLE * body.scale) * ahead
         return clear_of_walls(observed, place)
+
+
+@writes("swing")
+def stand_on_left(observed: Observation) -> None:
+    """Remember that the left foot carries."""
+    observed.memory["stance"], observed.memory["swing"] = "left", "right"
+
+
+@writes("swing")
+def stand_on_right(observed: Observation) -> None:
+    """Remember that the right foot carries."""
+    observed.memory["stance"], observed.memory["swing"] = "right", "left"
+
+
+def _inside(observed: Observation) -> float:
+    """How far the capture point lies inside the stance foot's sole [m]."""
+    points = observed.foot("stance")
+    return distance_inside(observed.state.points[points, :2], observed.capture_point)
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class Shifting(Condition):
+    """The weight is not yet over the stance foot: until the capture point is inside its sole and the other is light.
+
+    Attributes:
+        margin: How far inside [m].
+        load: Part of the weight that the other foot may still carry.
+        least: How long this takes at least [s].
+    """
+
+    margin: float = 0.012
+    load: float = 0.3
+    least: float = 0.2
+
+    def holds(self, observed: Observation) -> bool:
+        if observed.time_in_state < self.least:
+            return True
+        is_light = observed.load(observed.foot("swing")) < self.load * observed.weight
+        return not (is_light and _inside(observed) > self.margin * observed.body.scale)
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class OnOneFoot(Condition):
+    """The capture point is over the stance foot, at most `margin` outside its sole [m]."""
+
+    margin: float = 0.02
+
+    def holds(self, observed: Observation) -> bool:
+        return observed.is_delayed or _inside(observed) > -self.margin * observed.body.scale
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class RaiseFoot(Goal):
+    """The swing foot hangs beside the stance foot, at a height.
+
+    Attributes:
+        weight: Against the foot's acceleration.
+        height: Over the ground [m].
+        ahead: [m].
+        horizon: [s].
+    """
+
+    weight: float
+    height: float = 0.25
+    ahead: float = 0.1
+    horizon: float = 0.25
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        foot = swing_foot(observed)
+        if foot is None:
+            return []
+        stance = observed.place(observed.foot("stance"))
+        ahead, scale = observed.heading, observed.body.scale
+        goal = stance[:2] + scale * (0.16 * outward(observed, foot.side) + self.ahead * ahead)
+        height = observed.ground_height_below("stance") + scale * self.height
+        error = np.array([goal[0], goal[1], height]) - foot.place
+        return [toward(observed, foot.quantity, error, foot.velocity, self.weight, self.horizon, "raise foot")]

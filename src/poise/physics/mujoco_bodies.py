@@ -18,8 +18,8 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
+from poise.physics.collisions import Shape, Touches, answer_free, frame_along, stiffness
 from poise.physics.mujoco_backend import Model
-from poise.physics.touches import Shape, Touches, answer_free, frame_along, stiffness
 
 SCENE, POINTS, FIRST = 1, 2, 4
 """Collision groups: bodies of the scene, contact points of figures that meet the ground here, and the first figure, of

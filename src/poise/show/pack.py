@@ -17,7 +17,7 @@ import numpy.typing as npt
 from poise.body.character import Capsule
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.show.arrays import PLACE_STEP, QUATERNION_STEP, TIME_STEP, Blobs, Header, require_within
+from poise.show.arrays import MAGIC, PLACE_STEP, QUATERNION_STEP, TIME_STEP, VERSION, Blobs, Header, require_within
 from poise.show.camera import stature, travel_heading
 from poise.show.look import body_colors, push_overlays
 from poise.show.scene import (
@@ -184,9 +184,6 @@ def needed(places: Array, values: Array, tolerance: float = _FLATNESS) -> npt.ND
             spans += [(a, split), (split, b)]
     return np.array(sorted(keep), dtype=np.int64)
 
-
-MAGIC = b"POISESC1"
-VERSION = 1
 
 LABELS = {"shapes": "capsules", "com": "center of mass", "cop": "center of pressure", "zmp": "zero-moment point"}
 """What layers are called that nobody gave a label."""

@@ -9,7 +9,8 @@ with η the multipliers of the equalities, it is one symmetric system with the r
     ⎢ G   0    D  │  g ⎥
     ⎣−C   Dᵀ   S  │ −f ⎦
 
-Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by an active set. A bound is left out until
+Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by an active set (Lawson
+and Hanson 1974), warm-started. A bound is left out until
 an answer breaks it; then its row is taken in and the step is solved again. A soft one brings its slack. A hard one,
 whose weight is infinite, is an equality until it would have to pull: a primal-dual active set (Hintermüller, Ito and
 Kunisch 2002).
@@ -25,7 +26,77 @@ from poise.core.typing import Array, Flags
 from poise.native import Block, compiled
 from poise.physics import State
 from poise.physics.bodies import chain, com_rows, inverse_dynamics, material
-from poise.step.active_set import nonnegative
+
+
+def least_nonnegative(H: Array, f: Array, warm: Flags) -> tuple[Array, int]:
+    """Min ½ xᵀH x + fᵀx, x ≥ 0, shape (n,), and the number of solves, −1 if it cycled.
+
+    Args:
+        H: Positive definite, shape (n, n).
+        f: Shape (n,).
+        warm: Coordinates expected to be positive, shape (n,); changes the time, not the answer.
+    """
+    n = len(f)
+    x, room = np.zeros(n), np.empty(n * (n + 6))
+    solves = nonnegative(np.ascontiguousarray(H), f, warm, x, room)
+    return x, solves
+
+
+@compiled("const real H[n][n], const real f[n], const flag warm[n], real x[n], real room[most]", returns="word")
+def nonnegative(H, f, warm, x, room):
+    """Fill x as `least_nonnegative` does; returns the number of solves."""
+    del room
+    n, solves = len(f), 0
+    x[:] = 0.0
+    passive, refused = np.flatnonzero(warm).tolist(), -1
+
+    def at(chosen: list[int]) -> Array | None:
+        try:
+            factor = np.linalg.cholesky(H[np.ix_(chosen, chosen)])
+        except np.linalg.LinAlgError:
+            return None
+        return -np.linalg.solve(factor.T, np.linalg.solve(factor, f[chosen]))
+
+    # first throw out what comes out negative until the rest stands
+    while passive:
+        solves += 1
+        z = at(passive)
+        if z is None:
+            passive = []
+        elif (z > 0.0).all():
+            x[passive] = z
+            break
+        else:
+            passive = [p for p, value in zip(passive, z, strict=True) if value > 0.0]
+    while solves < 10 * n + 50:
+        gradient = f + H @ x
+        gradient[passive] = np.inf
+        if refused >= 0:
+            gradient[refused] = np.inf
+        # coordinates differ in unit: each slope is as exact as what it is the sum of
+        gradient[gradient >= -1e-12 * (np.abs(f) + np.abs(H) @ x)] = np.inf
+        if not np.isfinite(gradient).any():
+            return solves
+        entering = int(np.argmin(gradient))
+        passive, refused = [*passive, entering], -1
+        while passive:
+            solves += 1
+            z = at(passive)
+            if z is None or (passive[-1] == entering and z[-1] <= 0.0 and x[entering] == 0.0):
+                x[entering], refused = 0.0, entering  # dependent, or rounding only: it does not want to grow
+                passive.pop()
+                break
+            now = x[passive]
+            bad = z <= 0.0
+            step = float(np.min(now[bad] / (now[bad] - z[bad]), initial=1.0))
+            x[passive] = now + step * (z - now)
+            out = [p for p, v in zip(passive, z, strict=True) if step < 1.0 and x[p] <= 1e-14 * (1.0 + abs(v))]
+            x[out] = 0.0
+            passive = [p for p in passive if p not in out]
+            if step >= 1.0:
+                break
+    return -1
+
 
 SOLVED, NOT_POSITIVE, DEPENDENT, CYCLED, NO_SUCH_POINT = 0, 1, 2, 3, 4
 ROUNDS = 12

@@ -11,7 +11,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.goals.lists import relative
 from poise.goals.surroundings import EDGE, FAR, Faces
 from poise.physics import State
-from poise.physics.capsules import CapsulePairs, Near
+from poise.physics.collisions import CapsulePairs, Near
 
 REACH = 0.08
 """Bodies nearer to one another than this may touch in a step [m]."""

@@ -35,8 +35,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
-from poise.core.arguments import require
-from poise.core.errors import InvalidValue, UnknownName
+from poise.core.errors import InvalidValue, UnknownName, require
 from poise.goals import registry
 from poise.goals.conditions import Always, Condition
 from poise.goals.goal import Goal

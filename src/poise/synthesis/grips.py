@@ -14,7 +14,7 @@ from poise.goals.lists import relative
 from poise.goals.observation import Observation
 from poise.goals.surroundings import Scene
 from poise.physics import State
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.synthesis.contacts import OVERLAPPING, Footing
 
 CLOSE = 0.02

@@ -22,7 +22,7 @@ from poise.filter.forces import Force, Push
 from poise.goals.observation import BallState
 from poise.goals.surroundings import EDGE, Faces, Scene
 from poise.physics import Model, State
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.step import StepResult
 from poise.synthesis.contacts import OVERLAPPING, Candidates

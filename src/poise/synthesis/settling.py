@@ -21,7 +21,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.goals.lists import GOAL, Held, Touching, Weights, contact_control
 from poise.goals.surroundings import Faces
 from poise.physics import State
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
 from poise.synthesis.contacts import Candidates, gaps_after, pairs_that_met
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments

@@ -24,7 +24,7 @@ from poise.goals.lists import LITERAL, Weights
 from poise.goals.observation import BallState, Observation
 from poise.goals.surroundings import Faces, Scene
 from poise.physics import State
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of_scene
 from poise.step import Constraint, Equal, Objective, StepResult
 from poise.step.quantities import JointAcceleration, RootWrench

@@ -15,8 +15,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses, interpolate_q, motion_to_q, q_to_motion
 from poise.core import rotations
-from poise.core.arguments import require, require_each
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, require, require_each
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Force

@@ -12,8 +12,8 @@ from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force
+from poise.physics.collisions import Touches
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.touches import Touches
 from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import response, solve_step

@@ -25,7 +25,7 @@ import numpy as np
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
-from poise.physics.touches import Touches
+from poise.physics.collisions import Touches
 
 SWEEPS, MANY, SETTLED = 20, 500, 1e-5
 """Sweeps over all contacts, most sweeps over those that are not solved exactly, and the change of a contact in a sweep

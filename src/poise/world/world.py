@@ -20,10 +20,9 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Companion, Force, Thing
-from poise.physics.capsules import CapsulePairs
+from poise.physics.collisions import CapsulePairs, Touches
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.touches import Touches
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, parting, surface_velocities, with_limits

@@ -1,4 +1,4 @@
-/* Small non-negative least squares by an active set (Lawson and Hanson 1974), warm-started; twin: step/active_set.py. */
+/* Small non-negative least squares by an active set (Lawson and Hanson 1974), warm-started; twin: step/system.py. */
 #include "core.h"
 
 /* The factor U of H over the coordinates that are free, UᵀU = H, in rows of n, and U⁻ᵀ(−f): a column more when one comes

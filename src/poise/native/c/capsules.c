@@ -1,4 +1,4 @@
-/* Gaps between capsules; the twin is in `physics/capsules.py`. */
+/* Gaps between capsules; the twin is in `physics/collisions.py`. */
 #include "core.h"
 
 #define PARALLEL 1e-8 /* middle lines whose squared sine is below this are parallel */

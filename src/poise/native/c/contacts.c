@@ -305,7 +305,7 @@ API void apply_impulses(word k, word t, word w, word nv, const word *trees, cons
             if (p[3 * i + r] != 0) push(trees + 2 * i, first, width, w, answers + 6 * w * i, r, p[3 * i + r], v);
 }
 
-/* Twin in `physics/touches.py`. */
+/* Twin in `physics/collisions.py`. */
 API void answer_free(word k, word t, word w, const word *trees, const real *inverse, const real *rows, real *answers) {
     word n = w < 6 ? w : 6;
     for (word i = 0; i < 2 * k; i++) {

@@ -24,13 +24,15 @@ from poise.goals.objectives import (
     Unload,
     Upright,
 )
-from poise.goals.one_foot import OnOneFoot, RaiseFoot, Shifting, stand_on_left, stand_on_right
 from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import (
     BringUp,
     Caught,
     Gathered,
     Nearing,
+    OnOneFoot,
+    RaiseFoot,
+    Shifting,
     StepMidway,
     StepTo,
     begin_gathering,
@@ -38,6 +40,8 @@ from poise.goals.stepping import (
     choose_farther_foot,
     choose_gathering,
     choose_step,
+    stand_on_left,
+    stand_on_right,
 )
 from poise.goals.surroundings import floor
 from poise.goals.swinging import Bent
