@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import poise
 from poise.analysis import analyze
 from poise.analysis.analyze import character_of
+from poise.analysis.forces import gaps_to
 from poise.analysis.momentum import body_motion, center_of_mass
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
@@ -29,9 +30,10 @@ from poise.edit.direct import directed, flight_notes
 from poise.edit.flight import Figure as Flier
 from poise.edit.flight import find_flights
 from poise.edit.mend import Cures
-from poise.edit.repair import NEAR_ENDS
+from poise.edit.repair import NEAR_ENDS, measures
 from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
+from poise.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.phases.floor import start_of
 from poise.phases.travel import direction_of_travel, find_loop
 from poise.show.arrays import read_recording
@@ -42,6 +44,7 @@ from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matri
 from poise.spacetime.newton import improve
 from poise.spacetime.spline import SPAN, Spline, solve_band
 from poise.spacetime.style import STILL
+from poise.synthesis import synthesize
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
 from tests.clips import MOTIONS, needs_motions
@@ -468,6 +471,47 @@ def test_a_grip_may_pull_and_a_touch_may_not(walk: tuple[Motion, Character]) -> 
     assert flags_of(kept, motion.times, character, only_grips=True).any()
     with pytest.raises(InvalidValue, match=r"'0\.5:1\.2 grip'"):
         repair(motion, character, contacts={"left_hand": ["0:1 hold"]})
+
+
+BAR = Scene(holds=(Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6),))
+
+
+def test_hands_at_a_bar_bear_a_swing_and_its_repair() -> None:
+    swing = synthesize("swing", seconds=1.6).motion
+    character = character_of(swing)
+    joints = [character.bodies[limb.bodies[0]].joint for limb in character.limbs if limb.kind == "leg"]
+    turned = swing.rotations.copy()
+    for joint in joints:
+        turns = np.radians(8.0) * np.sin(14.0 * swing.times)[:, None] * [1.0, 0.0, 1.0]
+        turned[:, joint] = rotations.multiply(turned[:, joint], rotations.from_rotation_vector(turns))
+    hurt = replace(swing, rotations=turned)
+    here: dict[str, Any] = {"floor": 0.0, "scene": BAR}
+    own = measures(analyze(swing, character, **here))
+    assert measures(analyze(swing, character, floor=0.0))["force_rms"] > 0.9  # nothing holds it
+    assert own["force_rms"] < 0.02  # no root force made it; the low-pass takes something from the ends
+    report = repair(hurt, character, trust_time=True, **here).report
+    assert report["after"]["force_rms"] < 0.5 * report["before"]["force_rms"]
+    assert {name for name in report["contacts"] if report["contacts"][name]} == {
+        "left_hand.fingers",
+        "right_hand.fingers",
+    }
+    assert all(text.endswith(" grip") for texts in report["contacts"].values() for text in texts)
+    with pytest.raises(InvalidValue, match="leave jump or scene out"):
+        repair(hurt, character, jump="height +10%", trust_time=True, **here)
+
+
+def test_things_of_a_scene_are_near_where_they_are() -> None:
+    top = Surface("seat top", (0.0, 0.0, 0.5), size=(0.4, 0.4), depth=0.2, solid="seat")
+    scene = Scene((Surface("floor", (0.0, 0.0, 0.3)), top), BAR.holds)
+    centers = np.array([[[0.0, 0.0, 0.6], [0.0, 0.3, 0.6], [0.06, 0.2, 2.6], [1.0, 0.0, 0.05]]])
+    gaps, normals, velocity, is_hold = gaps_to(Terrain.flat(0.0), centers, np.full(4, 0.02), np.zeros(1), scene)
+    np.testing.assert_allclose(gaps, [[0.08, 0.58, 0.024, 0.03]], atol=1e-12)  # its own floor does not count
+    np.testing.assert_allclose(normals[0], [[0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+    assert is_hold.tolist() == [[False, False, True, False]]
+    assert not velocity.any()
+    moving = replace(top, movement=Movement((0.0,), ((0.0, 0.0, 0.0),)))
+    with pytest.raises(InvalidValue, match="The scene moves seat"):
+        gaps_to(Terrain.flat(0.0), centers, np.full(4, 0.02), np.zeros(1), Scene((moving,)))
 
 
 def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> None:

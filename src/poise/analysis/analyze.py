@@ -35,6 +35,7 @@ from poise.core.errors import InvalidValue, require
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY, HUMAN_LEG
+from poise.goals.surroundings import Scene
 from poise.phases.flights import PUSHED, airborne_frames, flight_spans
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames
 from poise.phases.points import body_points
@@ -232,6 +233,7 @@ class Analysis:
         glitches: Faults of capture.
         is_glitch: Frames whose accelerations nobody should follow, shape (F,).
         is_airborne: Frames in flight, shape (F,).
+        scene: What stands around, where it was given.
     """
 
     motion: Motion
@@ -248,6 +250,7 @@ class Analysis:
     glitches: tuple[Glitch, ...]
     is_glitch: Flags
     is_airborne: Flags
+    scene: Scene | None = None
 
     def __repr__(self) -> str:
         """One line: the arrays would fill a terminal."""
@@ -348,6 +351,7 @@ def analyze(
     contacts: Flags | None = None,
     friction: float = 0.8,
     gravity: float = GRAVITY,
+    scene: Scene | None = None,
 ) -> Analysis:
     """The dynamics of a clip: momentum, energy, contacts, forces, pressure, flights.
 
@@ -364,6 +368,7 @@ def analyze(
         contacts: Which contact point touches in which frame, shape (F, P); found if not given.
         friction: Coulomb coefficient.
         gravity: Downward [m/s^2]; 0 for a clip in space.
+        scene: Walls, boxes, bars and holds that may bear load, too; its floor does not count.
 
     Raises:
         InvalidValue: if the character belongs to another skeleton, or an argument makes no sense.
@@ -379,7 +384,7 @@ def analyze(
     ground = Terrain.flat(floor) if terrain is None else terrain
     filter = choose_filter(filter_hz, fps=motion.fps, leg_length=character.leg_length)
     airborne = airborne_frames(motion, ground=_ground_heights(motion, ground))
-    touch = touching(motion, character, terrain=ground, contacts=contacts, airborne=airborne)
+    touch = touching(motion, character, terrain=ground, contacts=contacts, airborne=airborne, scene=scene)
     airborne &= ~touch.carries.any(axis=1)
     com = center_of_mass(motion, character)
     _drop_pushed(airborne, com, motion.times)
@@ -401,6 +406,7 @@ def analyze(
         glitches,
         glitch_frames(motion, glitches=glitches),
         airborne,
+        scene,
     )
 
 

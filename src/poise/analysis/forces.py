@@ -17,6 +17,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
+from poise.goals.surroundings import Faces, Hold, Scene
 from poise.phases.contacts import contact_flags, contact_limits
 from poise.phases.points import pelvis, runs, velocities
 from poise.phases.travel import in_place_velocity
@@ -24,6 +25,8 @@ from poise.terrain import Terrain
 
 OFF_GROUND = 0.03
 """In flight every contact point is higher than this, for a leg of 0.82 m [m]."""
+GRIP_SPEED = 1.0
+"""A hand at a bar holds it up to this speed: it turns about the bar, and fingers of a capture are off by it [m/s]."""
 LOST_HEIGHT = 3.0
 """Where nothing touches, a point lower than so many height limits may still carry [1]."""
 
@@ -41,6 +44,7 @@ class Touching:
         gaps: Distance to the ground along its normal [m], negative inside it, shape (F, P).
         normals: Of the ground there, shape (F, P, 3).
         flags: True while the point touches, shape (F, P): low and slow, as `phases.contact_flags` has it.
+        grips: Points of hands that touch a bar or a hold of a scene, which they can pull, too, shape (F, P).
         carries: Points that may bear load, shape (F, P): those that touch and, where none does and the body is in no
             flight, those that come nearest to touching (a toe that rolls off, a sole on a floor the capture tilted).
 
@@ -57,6 +61,7 @@ class Touching:
     gaps: Array
     normals: Array
     flags: Flags
+    grips: Flags
     carries: Flags
 
     def times(self, times: Array) -> tuple[tuple[str, float, float], ...]:
@@ -74,6 +79,7 @@ def touching(
     terrain: Terrain,
     contacts: Flags | None = None,
     airborne: Flags | None = None,
+    scene: Scene | None = None,
 ) -> Touching:
     """The contact points of a clip: where they are, how they move, when they touch (see `phases.contact_flags`).
 
@@ -87,6 +93,7 @@ def touching(
         contacts: Flags (F, P) to take instead of finding them.
         airborne: Frames in which no joint is near the ground, shape (F,); in those of them in which no contact point
             is below OFF_GROUND, none carries. Without them the points alone decide.
+        scene: What stands around, besides the ground (see `gaps_to`).
 
     Raises:
         InvalidValue: if `contacts` has another shape.
@@ -97,12 +104,13 @@ def touching(
     for i, p in enumerate(character.contact_points):
         joint = character.bodies[p.body].joint
         centers[:, i] = positions[:, joint] + rotations.rotate(orientations[:, joint], p.offset)
-    height, normals, ground = ground_under(terrain, centers, motion.times)
     radii = np.array([p.radius for p in character.contact_points])
+    gaps, normals, ground, is_hold = gaps_to(terrain, centers, radii, motion.times, scene)
+    is_grip = is_hold & np.array([p.part == "hand" for p in character.contact_points], dtype=np.bool_)
     points = centers - radii[:, None] * normals
-    gaps = (centers[:, :, 2] - height) * normals[:, :, 2] - radii
-    drift = in_place_velocity(motion)
-    moving = derivatives(points, motion.times)[0] - ground - drift
+    drift = in_place_velocity(motion) if scene is None else np.zeros(3)  # what has a place in a room walks on no belt
+    # beside a bar or an edge the touching place jumps about a sphere that hardly moves
+    moving = derivatives(points if scene is None else centers, motion.times)[0] - ground - drift
     if contacts is not None or not count:
         flags = np.zeros((frames, 0), dtype=np.bool_) if contacts is None else np.asarray(contacts, dtype=np.bool_)
         carries = flags
@@ -111,7 +119,8 @@ def touching(
     else:
         root = velocities(positions[:, pelvis(motion.skeleton)], motion.times) - drift
         height_limit, speed_limit = contact_limits(root, character.leg_length)
-        flags = contact_flags(points, moving, gaps, height_limit=height_limit, speed_limit=speed_limit)
+        limits = np.where(is_grip, np.maximum(speed_limit, GRIP_SPEED), speed_limit)
+        flags = contact_flags(points, moving, gaps, height_limit=height_limit, speed_limit=limits)
         off = gaps.min(axis=1) > OFF_GROUND * character.leg_scale
         lost = ~flags.any(axis=1) & ~(off if airborne is None else off & airborne)
         carries = flags.copy()
@@ -125,6 +134,7 @@ def touching(
         gaps,
         normals,
         flags,
+        flags & is_grip,
         carries,
     )
 
@@ -151,7 +161,55 @@ def support_names(character: Character) -> tuple[str, ...]:
     return tuple(owner.get(p.body, character.bodies[p.body].name) for p in character.contact_points)
 
 
-def ground_under(terrain: Terrain, centers: Array, times: Array) -> tuple[Array, Array, Array]:
+def gaps_to(
+    terrain: Terrain, centers: Array, radii: Array, times: Array, scene: Scene | None = None
+) -> tuple[Array, Array, Array, Flags]:
+    """What each sphere is nearest to: the ground, or a thing of a scene.
+
+    Args:
+        terrain: The ground as it lies.
+        centers: Of the spheres [m], shape (F, P, 3).
+        radii: [m], shape (P,).
+        times: Of the frames [s], shape (F,).
+        scene: What stands around and never moves; its own floors without end do not count.
+
+    Returns:
+        Distance [m], negative inside, (F, P); normal and velocity there, (F, P, 3); True at bars and holds, (F, P).
+
+    Raises:
+        InvalidValue: if a thing of the scene moves.
+    """
+    height, normals, velocity = _ground_under(terrain, centers, times)
+    gaps = (centers[:, :, 2] - height) * normals[:, :, 2] - radii
+    is_hold = np.zeros(gaps.shape, dtype=np.bool_)
+    if scene is None:
+        return gaps, normals, velocity, is_hold
+    moving = {s.solid or s.name for s in scene.surfaces if s.movement} | {h.name for h in scene.holds if h.movement}
+    if moving:
+        raise InvalidValue(
+            f"The scene moves {', '.join(sorted(moving))}; contacts are found only on what stands still. Leave the "
+            "events out that move it."
+        )
+    normals, velocity, flat = normals.copy(), velocity.copy(), centers.reshape(-1, 3)
+    for thing in (*scene.surfaces, *scene.holds):
+        if isinstance(thing, Hold):
+            away = flat - np.array(thing.middle(0.0))
+            along = np.array(thing.axis or (0.0, 0.0, 0.0))
+            away -= np.clip(away @ along, -thing.half_length, thing.half_length)[:, None] * along
+            far = np.linalg.norm(away, axis=1)
+            own, normal = far - thing.radius, away / np.maximum(far, 1e-9)[:, None]
+        elif np.isfinite(thing.size).any():
+            own, normal = Faces.at([thing], 0.0).heights(flat)[0], np.broadcast_to(thing.normal, flat.shape)
+        else:
+            continue
+        own = own.reshape(gaps.shape) - radii
+        nearer = (np.abs(own) < np.abs(gaps)) & (times < thing.until)[:, None]
+        gaps[nearer], normals[nearer] = own[nearer], normal.reshape(centers.shape)[nearer]
+        velocity[nearer], is_hold[nearer] = 0.0, isinstance(thing, Hold)
+    return gaps, normals, velocity, is_hold
+
+
+def _ground_under(terrain: Terrain, centers: Array, times: Array) -> tuple[Array, Array, Array]:
     """Height (F, P), normal and velocity (F, P, 3) of the ground under points (F, P, 3)."""
     frames, count = centers.shape[:2]
     if terrain.is_static:

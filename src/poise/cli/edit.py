@@ -207,6 +207,12 @@ def repair(
             "carries, else level.",
         ),
     ] = None,
+    scene: Annotated[
+        Path | None,
+        option(
+            "FILE.toml", "Walls, boxes and bars that bear load, too; hands may pull at bars and holds (docs/world.md)."
+        ),
+    ] = None,
     friction: Annotated[float, option("MU", "Friction coefficient of the ground.")] = 0.8,
     gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     jump: Annotated[
@@ -228,7 +234,7 @@ def repair(
 
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """
-    asked.check_outputs(contacts)
+    asked.check_outputs(contacts, scene)
     names, still = _names(keep), _names(freeze)
     frames, strength, spans = frames_of("--exact", exact), gravity_of(gravity), flights_of(flight)
     if strength is not None and not isinstance(strength, float):
@@ -236,6 +242,7 @@ def repair(
 
     from poise.edit import FlightChange, load_touches
     from poise.edit import repair as apply
+    from poise.synthesis import load_scene
     from poise.terrain import Terrain
 
     if terrain is not None:
@@ -243,6 +250,7 @@ def repair(
 
     change = None if jump is None else FlightChange.parse(jump)
     touches = None if contacts is None else load_touches(contacts)
+    around = None if scene is None else load_scene(scene)
     run_edit(
         asked,
         partial(
@@ -253,12 +261,14 @@ def repair(
             contacts=touches,
             floor=floor,
             terrain=terrain,
+            scene=around,
             friction=friction,
             gravity=GRAVITY if strength is None else strength,
             flights=spans,
             jump=change,
             trust_time=trust_time,
         ),
+        around,
     )
 
 

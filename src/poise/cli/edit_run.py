@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from poise.core.motion import Motion
     from poise.core.typing import Array
     from poise.edit import Budget, Edited, Scope
+    from poise.goals.surroundings import Scene as Surroundings
 
 Flight = Annotated[
     list[str] | None,
@@ -116,8 +117,13 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
     return decorate
 
 
-def run_edit(asked: Common, tool: Tool) -> None:
+def run_edit(asked: Common, tool: Tool, around: Surroundings | None = None) -> None:
     """Read the clip, edit it, write what was asked for, and say what happened.
+
+    Args:
+        asked: Files, and what every edit is given.
+        tool: The edit.
+        around: What a recording draws around the figure.
 
     Raises:
         InvalidValue: if an option makes no sense or a file would be written over.
@@ -135,7 +141,7 @@ def run_edit(asked: Common, tool: Tool) -> None:
                 print_json(error.report.data | {"refused": sentence})
             note(sentence)
             raise typer.Exit(1) from error
-    write(asked, motion, edited)
+    write(asked, motion, edited, around)
 
 
 def keeping_amount(error: BudgetExceeded, scope: Scope, edit: Callable[[Scope], Edited]) -> float:
@@ -182,7 +188,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     return motion, character, scope, budget
 
 
-def write(asked: Common, motion: Motion, edited: Edited) -> None:
+def write(asked: Common, motion: Motion, edited: Edited, around: Surroundings | None = None) -> None:
     """The edited motion, its report and its recording; a few lines for a person, or JSON."""
     import poise.io
     from poise.io.files import all_or_none
@@ -200,6 +206,10 @@ def write(asked: Common, motion: Motion, edited: Edited) -> None:
             has_layers = asked.record.suffix.lower() == ".html"
             choices = edited.report.motions() if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
             scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers, choices=choices)
+            if around is not None:
+                from poise.show.synthesis_scene import props_of
+
+                scene = replace(scene, props=scene.props + props_of(around, (), scene.times))
             draw(scene, asked.record)
     if asked.json:
         print_json(edited.report.data)

@@ -25,6 +25,7 @@ from poise.edit.flight import Figure as Flier
 from poise.edit.flight import Span, no_flights
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
+from poise.goals.surroundings import Scene
 from poise.phases.floor import carried_ground
 from poise.phases.travel import find_loop
 from poise.spacetime.balance import Problem, apply_offsets, look, problem_of
@@ -41,6 +42,8 @@ TINY = 1e-9
 """A budget below this is none, and what it is for stays as it is [rad], [m]."""
 NEAR_ENDS = math.radians(10.0)
 """Ends whose joints differ by less belong together, as those of a loop: they stay as they are [rad, rms]."""
+HARDLY = 0.02
+"""Where less is missing, a repair that is left out needs no advice [1], as `Point.left`."""
 MUCH = 0.1
 """Share of the weight that is reported if it is left [1]."""
 
@@ -57,6 +60,7 @@ def repair(
     terrain: Terrain | str | None = None,
     floor: float | None = None,
     contacts: Flags | Touches | None = None,
+    scene: Scene | None = None,
     friction: float = 0.8,
     gravity: float = GRAVITY,
     flights: str | Sequence[Span] = "all",
@@ -89,13 +93,15 @@ def repair(
         contacts: Which contact point touches in which frame, shape (F, P), or the touches by name (`Touches`), such as
             {"LeftHand": ["0.8:1.2"]}; nothing else carries then, at any height. "0.8:1.2 grip" may pull, too. Found if
             not given.
-        friction: Coulomb coefficient.
+        scene: What stands around and bears load, too (`poise.synthesis.load_scene`): walls, boxes, bars and holds.
+            Hands may pull at bars and holds. Its floor does not count: the ground is that of the clip, or `floor`.
+        friction: Coulomb coefficient, of everything.
         gravity: Downward [m/s²].
         flights: The flights that `jump` changes: "all", or first and last frame of each.
         jump: How these differ from those of the clip, such as "height +20%, turn +180deg"; under `gravity`. Take-off
             and landing follow. The clip gets the frames that this takes.
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
-        verify: Check the result, and say in the report what is new; not where `jump` is given.
+        verify: Check the result, and say in the report what is new; not where `jump` or `scene` is given.
 
     Raises:
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
@@ -116,7 +122,7 @@ def repair(
         grips = flags_of(contacts, motion.times, body, only_grips=True)
     else:
         flags, grips = contacts, None
-    how: dict[str, Any] = lies | {"contacts": flags, "friction": friction, "gravity": gravity}
+    how: dict[str, Any] = lies | {"contacts": flags, "friction": friction, "gravity": gravity, "scene": scene}
     seen = analyze(motion, body, **how)
     how["floor"] = seen.floor
     if not trust_time:
@@ -127,6 +133,8 @@ def repair(
     unchanged: list[str] = []
     amount, aloft = scope.amount, np.zeros(motion.frame_count, dtype=np.bool_)
     if change is not None:
+        if scene is not None:
+            raise InvalidValue("Flights are found without a scene; leave jump or scene out.")
         if scope.interval is not None or len(exact) or contacts is not None:
             raise InvalidValue("Flights that are changed move frames in time; leave interval, exact and contacts out.")
         if isinstance(flights, str):
@@ -177,6 +185,9 @@ def repair(
         state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
         curve[number] = point_of(anew, state, curve[number].weight)
         chosen = state.coefficients
+    if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
+        number, chosen = 0, states[0]
+    held = seen.touch.grips if grips is None else seen.touch.grips | grips
     looked = {"interval": interval, "only_touches": flags is not None, "grips": grips}
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
@@ -210,7 +221,7 @@ def repair(
             amount=amount,
             notes=_notes(seen, curve, number),
         )
-        report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, grips)
+        report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, held)
         report.data["curve"] = [point.report() for point in curve]
         report.data["chosen"] = number
         return Edited(result, replace(report, motions=partial(_choices, changed_by, states, number, result)))
@@ -221,7 +232,7 @@ def repair(
         report["settings"] |= {"amount": scope.amount, "jump": asdict(change)}
         report["flights"] = reached(wanted, edited.motion, body)
         report["notes"] += unchanged + flight_notes(report["flights"], NEAR * body.leg_scale)
-    if not verify or not number or wanted:
+    if not verify or not number or wanted or scene is not None:
         return edited
     ground = terrain if isinstance(terrain, str) else None
     return verified(edited, motion, character, edited_by, floor=floor, terrain=ground)
@@ -363,6 +374,8 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int) -> tuple[str, ..
         notes.append("The clip is physical already; it is left as it is.")
     elif len(curve) == 1:
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")
+    elif not number and start.left < HARDLY:
+        notes.append("Hardly any force or moment is missing, and a change would buy little; the clip is left as it is.")
     elif not number:
         notes.append(
             f"Force without a support is {100.0 * start.force:.0f} % of the weight, and the usual budget would only "

@@ -22,7 +22,7 @@ import numpy as np
 from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.forces import ground_under
+from poise.analysis.forces import gaps_to
 from poise.analysis.momentum import body_motion
 from poise.analysis.smoothing import derivatives
 from poise.body.character import Character
@@ -289,7 +289,7 @@ def problem_of(
         interval: First and last time at which anything may change [s].
         holds_ends: The first and the last frame stay as they are, with their slopes (a loop).
         only_touches: Only points that touch may carry, not those that are near the ground and slow too.
-        grips: Contact points that hold on, so that their force may pull too, shape (F, P); none if not given.
+        grips: Contact points that hold on, so that their force may pull too, besides those of the analysis, (F, P).
         made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
         aloft: Frames in which the center of mass keeps its path, shape (F,).
     """
@@ -303,15 +303,15 @@ def problem_of(
     touch = analysis.touch
     ease, head = ease_of(figure, 2.0 * ANGLE, 3.0 * LENGTH * size), head_of(character)
     radii = np.array([p.radius for p in character.contact_points])
-    touched = pose.points - radii[:, None] * touch.normals
-    height, normals, _ = ground_under(analysis.terrain, pose.points, analysis.times)
-    gaps = (pose.points[:, :, 2] - height) * normals[:, :, 2] - radii
-    drift = in_place_velocity(motion)
+    touched = pose.points if analysis.scene is not None else pose.points - radii[:, None] * touch.normals
+    gaps, normals, _, _ = gaps_to(analysis.terrain, pose.points, radii, analysis.times, analysis.scene)
+    drift = in_place_velocity(motion) if analysis.scene is None else np.zeros(3)
     speeds = np.linalg.norm(derivatives(touched, motion.times)[0] - drift, axis=-1)
     near = (gaps < NEAR * size) & (speeds < MOVING * math.sqrt(size))
     may = touch.carries if only_touches else near | touch.carries
     may = _spread(may, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
-    pulls = np.zeros_like(may) if grips is None else _spread(grips, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
+    pulls = touch.grips if grips is None else touch.grips | grips
+    pulls = _spread(pulls, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     stands = touch.flags & (speeds < STANDING * math.sqrt(size))
     lift = np.where(touch.carries, np.maximum(-gaps, 0.0), np.inf)
     anchors = _anchors(pose.points, stands, size)
