@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 import poise
 from poise.analysis import Analysis, analyze
-from poise.analysis.measures import implied_scale, measures
+from poise.analysis.measures import measures
+from poise.check.air import scale_of
 from poise.check.clip import judge
 from poise.check.finding import Finding
 from poise.check.profile import load_profile
@@ -75,7 +76,7 @@ def analyzed(name: str) -> Analysis:
 def findings(motion: Motion) -> list[Finding]:
     """What a check says."""
     clip = analyze(motion)
-    return list(judge(clip, measures(clip), implied_scale(clip), REALISTIC))
+    return list(judge(clip, measures(clip), scale_of(clip), REALISTIC))
 
 
 def is_caught(fault: Fault) -> bool:

@@ -12,11 +12,12 @@ import pytest
 import poise
 from poise.analysis import Analysis, analyze
 from poise.analysis.measures import implied_scale, measures
-from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals, scale_of
 from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding
 from poise.check.profile import Limit, load_profile
+from poise.check.whole import pace
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -30,7 +31,7 @@ REALISTIC = load_profile("realistic")
 
 def findings(motion: Motion, name: str | None = None) -> list[Finding]:
     clip = analyze(motion)
-    found = judge(clip, measures(clip), implied_scale(clip), REALISTIC)
+    found = judge(clip, measures(clip), scale_of(clip), REALISTIC)
     return [f for f in found if name is None or f.name == name]
 
 
@@ -126,6 +127,9 @@ def test_a_flight_that_nobody_could_make_is_a_contact_that_was_not_found(jump: M
     assert found.name == "contacts"
     assert "nobody leaps 2" in found.sentence
     assert not found.cures
+    clip = analyze(slow)
+    assert implied_scale(clip).gravity_g < 0.7
+    assert math.isnan(scale_of(clip).gravity_g)  # a size is not told by it, either
 
 
 @needs_motions
@@ -264,6 +268,22 @@ def test_balance_fails_only_where_the_figure_stands_beside_its_feet(lean: float,
         tip = np.zeros_like(leaning.touch.flags)  # the lowest place of a body that hangs
         tip[:, leaning.touch.flags.sum(axis=0).argmax()] = True
         assert not stands_beside(replace(leaning, touch=replace(leaning.touch, flags=tip)), judged)
+
+
+@needs_motions
+def test_a_figure_may_stand_on_a_heel_that_no_bone_shows() -> None:
+    motion = poise.load(MOTIONS / "bvh" / "accad" / "Female1_A01_Stand.bvh")
+    character = poise.Character.fit(motion)
+    balls = tuple(p for p in character.contact_points if "heel" not in p.name)
+    assert len(balls) == len(character.contact_points) - 4
+    clip = analyze(motion, replace(character, contact_points=balls))
+    assert not stands_beside(clip, judged_frames(clip))
+
+
+def test_a_walk_with_bent_legs_tells_no_pace(walk: Motion) -> None:
+    clip = analyze(retimed(walk, 0.5))
+    assert pace(clip) is not None
+    assert pace(replace(clip, floor=clip.floor + 0.2)) is None  # the hips are so much lower over it
 
 
 def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: Motion) -> None:

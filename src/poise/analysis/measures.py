@@ -7,11 +7,12 @@ like motions go with √(size / gravity): a giant ten times as tall moves √10 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis
+from poise.analysis.analyze import Analysis, FlightFit
 from poise.analysis.smoothing import smooth
 from poise.analysis.support import supporting
 from poise.body.character import Character
@@ -373,19 +374,23 @@ class ImpliedScale:
         return f"moves like a body {self.size:.2g} × as tall; {much:.2f} × {word} would cure it ({self.reason})"
 
 
-def implied_scale(analysis: Analysis) -> ImpliedScale:
+def implied_scale(analysis: Analysis, *, flights: Sequence[FlightFit] | None = None) -> ImpliedScale:
     """The size a motion implies, from the gravity of its flights and the Froude number of its gait.
 
     A body of size k falls, seen at its own size, with 9.81 / k: flights at 0.7 g look like a body 1.4 × as tall. The
     gait's Froude number, against what people like, adds weak evidence: v² / (g leg) goes with 1 / k, too. Both are put
     together by their spreads, with a prior that says 1 (spread 1 in the logarithm).
 
+    Args:
+        analysis: The dynamics of the motion.
+        flights: Those of its flights that tell; default: all.
+
     Example:
         >>> size = poise.analysis.implied_scale(poise.analyze(motion, character))
     """
     leg = analysis.character.leg_length
     clues: list[tuple[float, float, str]] = []
-    gravity = _flight_gravity(analysis)
+    gravity = _flight_gravity(analysis.flights if flights is None else flights)
     if math.isfinite(gravity[0]):
         clues.append((-math.log(gravity[0]), gravity[1], f"flights fall with {gravity[0]:.2f} g"))
     speed = gait_speed(analysis)
@@ -438,9 +443,9 @@ def _steps(analysis: Analysis) -> int:
     return int((on[1:] & ~on[:-1]).sum())
 
 
-def _flight_gravity(analysis: Analysis) -> tuple[float, float]:
+def _flight_gravity(flights: Sequence[FlightFit]) -> tuple[float, float]:
     """Weighted mean of the flights' gravity over 9.81, and the spread of its logarithm; nan without any."""
-    found = [(f.gravity_g, f.gravity_error / GRAVITY) for f in analysis.flights if f.gravity_g > LEAST_GRAVITY]
+    found = [(f.gravity_g, f.gravity_error / GRAVITY) for f in flights if f.gravity_g > LEAST_GRAVITY]
     found = [(g, e) for g, e in found if e < TELLS * g]
     if not found:
         return math.nan, math.nan

@@ -10,6 +10,7 @@ import numpy as np
 
 from poise.analysis.analyze import Analysis, FlightFit
 from poise.analysis.angular_momentum import Tumble, off_steady
+from poise.analysis.measures import ImpliedScale, implied_scale
 from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, Trials, facing_at, length_words, ranked, stretches, turn_word, way_word
 from poise.check.profile import Limit, Profile
@@ -92,6 +93,11 @@ def why_no_flight(clip: Analysis, flight: FlightFit, *, needs_ends: bool = True)
             point = clip.touch.names[int(lowest[(a + b) // 2])]
             return f"{point} stands still in frames {first + a}–{first + b}"
     return ""
+
+
+def scale_of(clip: Analysis) -> ImpliedScale:
+    """The size that a motion implies, told by those of its flights that a body could make."""
+    return implied_scale(clip, flights=[f for f in clip.flights if not why_no_flight(clip, f)])
 
 
 def wrong_gravity(clip: Analysis) -> float | None:

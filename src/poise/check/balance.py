@@ -105,8 +105,9 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
     hips = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.floor
     speed = np.linalg.norm(clip.momentum.linear, axis=1) / clip.mass
     near = clip.touch.gaps < at.NEAR_FLOOR * clip.character.leg_scale  # whatever may carry, on a floor not quite known
-    hull, counts = hulls(clip.touch.points, near)
-    beside, _ = polygon_distances(clip.touch.points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
+    points, near = _with_heels(clip, near)
+    hull, counts = hulls(points, near)
+    beside, _ = polygon_distances(points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
     still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (hips > at.STANDS_HIGH * leg)
     touches = (clip.touch.flags & clip.touch.is_foot)[:, :, None]
     low = np.where(touches, clip.touch.points[:, :, :2], np.inf).min(axis=1)
@@ -117,6 +118,20 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
         (a, b) for a, b in stretches(still & (beside > at.STILL_BESIDE * leg))
         if clip.times[b] - clip.times[a] >= seconds
     )  # fmt: skip
+
+
+def _with_heels(clip: Analysis, near: Flags) -> tuple[Array, Flags]:
+    """Contact points and which of them are near the ground, with a heel under each ankle whose foot is near it.
+
+    Where a heel lies is guessed, and a shoe's high heel is in no bone.
+    """
+    ankles, down = [clip.touch.points], [near]
+    for limb in clip.character.limbs:
+        own = [i for i, s in enumerate(clip.touch.supports) if s == limb.name and clip.touch.is_foot[i]]
+        if limb.kind == "leg" and own:
+            ankles.append(clip.bodies.joints[:, list(limb.bodies[:3][-1:])])
+            down.append(np.asarray(near[:, own].any(axis=1, keepdims=True)))
+    return np.ascontiguousarray(np.concatenate(ankles, axis=1)), np.concatenate(down, axis=1)
 
 
 def _within(spans: Frames, count: int) -> Flags:

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from poise.analysis.analyze import Analysis, analyze
-from poise.analysis.measures import ImpliedScale, Measures, implied_scale, measures
+from poise.analysis.measures import ImpliedScale, Measures, measures
 from poise.body import load_character
 from poise.body.character import Character, fit
-from poise.check.air import flight_findings, wrong_gravity
+from poise.check.air import flight_findings, scale_of, wrong_gravity
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
 from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
@@ -234,7 +234,7 @@ def findings_of(
     wanted = Wanted(floor=floor, terrain=terrain)
     clip = on_ground(motion, wanted, character)
     is_given = is_ground_given(motion, wanted)
-    return judge(clip, measures(clip), implied_scale(clip), load_profile(ROOT), is_floor_given=is_given)
+    return judge(clip, measures(clip), scale_of(clip), load_profile(ROOT), is_floor_given=is_given)
 
 
 def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
@@ -285,7 +285,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         wanted: What to make besides the findings.
     """
     start = time.perf_counter()
-    quality, scale = measures(clip), implied_scale(clip)
+    quality, scale = measures(clip), scale_of(clip)
     is_given = is_ground_given(clip.motion, wanted)
     findings = judge(clip, quality, scale, profile, trials=wanted.trials, is_floor_given=is_given)
     source = clip.motion.source

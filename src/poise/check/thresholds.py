@@ -57,6 +57,8 @@ LEAST_STEPS, LEAST_SWINGS, LEAST_PACE = 3, 3, 0.13
 """Steps and swings that tell, and the speed of a walk, in √(g leg) [1]."""
 LEAST_WAY, UPRIGHT_WALK = 2.0, 0.5
 """A walk goes so many legs far, and its trunk stays up: the cosine of its lean never falls below the second [1]."""
+TALL_WALK = 0.85
+"""Its hips are at this height in the median, in legs [1]: how fast people walk with bent legs, nobody knows."""
 OTHER_SLIP = 0.35
 """How much less likely than half or double another slip of the rate is, as a logarithm [1]."""
 
