@@ -492,8 +492,8 @@ def test_hands_at_a_bar_bear_a_swing_and_its_repair() -> None:
     report = repair(hurt, character, trust_time=True, **here).report
     assert report["after"]["force_rms"] < 0.5 * report["before"]["force_rms"]
     assert {name for name in report["contacts"] if report["contacts"][name]} == {
-        "left_hand.fingers",
-        "right_hand.fingers",
+        "LeftHand.fingers",
+        "RightHand.fingers",
     }
     assert all(text.endswith(" grip") for texts in report["contacts"].values() for text in texts)
     with pytest.raises(InvalidValue, match="leave jump or scene out"):
