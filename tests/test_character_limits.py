@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from poise.body import clamp_rotation, fit, limit_angles
 from poise.body.character import Character, Limits
-from poise.body.limits import from_limit_angles, mean_rotation, perpendicular
+from poise.body.limits import from_limit_angles, mean_rotation
 from poise.core import rotations
 from tests.character_figures import motion, person
 
@@ -22,7 +22,7 @@ def some_limits(seed: int = 3) -> Limits:
     axis = rng.normal(size=3)
     axis /= np.linalg.norm(axis)
     rest = rotations.normalize(rng.normal(size=4))
-    return Limits(rest, axis, perpendicular(axis), -0.5, 0.5, -0.2, 1.5, -0.1, 0.1)
+    return Limits(rest, axis, rotations.perpendicular(axis), -0.5, 0.5, -0.2, 1.5, -0.1, 0.1)
 
 
 def limits_of(character: Character, role: str) -> Limits:

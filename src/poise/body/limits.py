@@ -189,7 +189,7 @@ def fit_hinge_limits(hinge: Hinge, rest: Array, local: Array) -> Limits:
         (file_range[1] if np.isfinite(file_range[1]) else np.radians(150.0)),
     )
     lower, upper = min(lower, float(angles.min() - MARGIN)), max(upper, float(angles.max() + MARGIN))
-    other = perpendicular(hinge.axis)
+    other = rotations.perpendicular(hinge.axis)
     return Limits(rotations.IDENTITY.copy(), hinge.axis, other, lower, upper, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -198,12 +198,6 @@ def _whole_tenths(low: Array, high: Array) -> tuple[Array, Array]:
     down = np.floor(np.round(np.degrees(low) * 10.0, 6)) / 10.0
     up = np.ceil(np.round(np.degrees(high) * 10.0, 6)) / 10.0
     return np.radians(down), np.radians(up)
-
-
-def perpendicular(axis: Array) -> Array:
-    """Some unit vector orthogonal to a unit axis (3,)."""
-    other = _cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
-    return other / np.linalg.norm(other)
 
 
 def mean_rotation(turned: Array) -> Array:
@@ -263,7 +257,7 @@ def _bend_axis(frames: Frames, anatomy: Anatomy, body: int, rest: Array, axis: A
     likely = _likely_bend_axis(frames, anatomy, body, rest, axis)
     if part not in ("shin", "forearm"):
         return likely
-    any_axis = perpendicular(axis)
+    any_axis = rotations.perpendicular(axis)
     angles = limit_angles(Limits(rest, axis, any_axis, 0, 0, 0, 0, 0, 0), local)[:, 1:]
     values, vectors = _principal(angles.T @ angles / len(angles))
     if np.sqrt(values[1]) < np.radians(8.0) or values[0] > 0.25 * values[1]:
@@ -285,4 +279,4 @@ def _likely_bend_axis(frames: Frames, anatomy: Anatomy, body: int, rest: Array, 
     ahead = np.mean(rotations.rotate(rotations.conjugate(at_rest), forward), axis=0)
     bend = _cross(axis, ahead)
     size = float(np.linalg.norm(bend))
-    return bend / size if size > 0.1 else perpendicular(axis)
+    return bend / size if size > 0.1 else rotations.perpendicular(axis)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -133,15 +134,27 @@ def part_way(a: Array, b: Array, part: Array | float) -> Array:
     return multiply(a, from_rotation_vector(np.asarray(part)[..., None] * turn))
 
 
+Part = TypeVar("Part", float, Array)
+
+
+def eased(part: Part) -> Part:
+    """A part 0 … 1 of the way that sets off and arrives slowly: u² (3 − 2 u)."""
+    return part * part * (3.0 - 2.0 * part)
+
+
+def perpendicular(axis: Array) -> Array:
+    """Some unit vector orthogonal to an axis (3,)."""
+    across = np.cross(axis, np.eye(3)[int(np.argmin(np.abs(axis)))])
+    return np.asarray(across / np.linalg.norm(across), dtype=np.float64)
+
+
 def between(a: Array, b: Array) -> Array:
     """Shortest unit quaternion that turns direction a (3,) into direction b (3,)."""
     a = np.asarray(a) / np.linalg.norm(a)
     b = np.asarray(b) / np.linalg.norm(b)
     w = 1.0 + a @ b
     if w < 1e-9:
-        other = np.eye(3)[np.argmin(np.abs(a))]
-        axis = np.cross(a, other)
-        return np.concatenate([[0.0], axis / np.linalg.norm(axis)])
+        return np.concatenate([[0.0], perpendicular(a)])
     return normalize(np.concatenate([[w], np.cross(a, b)]))
 
 

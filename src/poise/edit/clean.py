@@ -175,6 +175,6 @@ def _without_pops(motion: Motion, glitches: Sequence[Glitch], amount: float) -> 
         usual = 0.5 * ((path[g.frame] - path[g.frame - 1]) + (path[g.last + 1] - path[g.last]))
         jump = path[g.last] - path[g.frame] - usual
         fade = np.clip(1.0 - (motion.times - motion.times[g.last]) / POP_SECONDS, 0.0, 1.0)
-        fade = fade * fade * (3.0 - 2.0 * fade) * (np.arange(motion.frame_count) >= g.last)
+        fade = rotations.eased(fade) * (np.arange(motion.frame_count) >= g.last)
         placed[:, g.joint] -= amount * fade[:, None] * jump
     return replace(motion, translations=placed)

@@ -312,7 +312,7 @@ def _turn_targets(f: Block) -> None:
 
 
 def _smooth(progress: Array) -> Array:
-    return (progress * progress * (3.0 - 2.0 * progress))[:, None]
+    return rotations.eased(progress)[:, None]
 
 
 def _foothold_targets(f: Block) -> None:

@@ -93,8 +93,7 @@ def _joining(rising: Rising, dt: float) -> float:
 
 
 def _eased(part: float) -> float:
-    s = min(max(part, 0.0), 1.0)
-    return s * s * (3.0 - 2.0 * s)
+    return rotations.eased(min(max(part, 0.0), 1.0))
 
 
 def pose(rising: Rising, reference: Array, character: Character, dt: float, depth: Callable[[Array], float]) -> Array:

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from poise.core import rotations
 from poise.core.typing import Array
 from poise.goals.observation import Observation
 from poise.step import AtLeast, Objective, Quantity
@@ -132,8 +133,7 @@ def axis_toward(
 def _square_to(x: float, y: float, z: float) -> Array:
     """Two unit directions square to a third and to each other, shape (2, 3)."""
     desired = np.array([x, y, z])
-    first = cross(desired, np.eye(3)[int(np.argmin(np.abs(desired)))])
-    first /= np.sqrt(first @ first)
+    first = rotations.perpendicular(desired)
     across = np.stack([first, cross(desired, first)])
     across.setflags(write=False)
     return across

@@ -50,8 +50,7 @@ class Movement:
         k = int(np.clip(np.searchsorted(self.times, time, side="right") - 1, 0, max(len(self.times) - 2, 0)))
         after = min(k + 1, len(self.times) - 1)
         span = self.times[after] - self.times[k]
-        part = float(np.clip((time - self.times[k]) / span, 0.0, 1.0)) if span > 0.0 else 0.0
-        part = part * part * (3.0 - 2.0 * part)
+        part = rotations.eased(float(np.clip((time - self.times[k]) / span, 0.0, 1.0)) if span > 0.0 else 0.0)
         shift = (1.0 - part) * np.array(self.shifts[k]) + part * np.array(self.shifts[after])
         if not self.turns:
             return shift, np.eye(3)

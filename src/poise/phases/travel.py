@@ -290,7 +290,7 @@ def _meeting(motion: Motion, loop: Loop, period: float, blend: float) -> Motion:
         step = rotations.multiply(rotations.conjugate(motion.rotations[-2]), motion.rotations[-1])
         ahead_turn = rotations.multiply(motion.rotations[-1], step)
     left = np.clip((motion.times - (period - blend)) / max(blend, 1e-9), 0.0, 1.0)
-    share = (left * left * (3.0 - 2.0 * left))[:, None, None]
+    share = rotations.eased(left)[:, None, None]
     error = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(ahead_turn), goal_turn))
     translations = motion.translations + share * (goal_place - ahead_place)
     turned = rotations.multiply(motion.rotations, rotations.from_rotation_vector(share * error))

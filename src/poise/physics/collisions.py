@@ -77,8 +77,7 @@ def answer_free(trees, inverse, rows, answers):
 def frame_along(way: Array) -> Array:
     """Unit vector along a way (3,), and two tangents, as rows, shape (3, 3)."""
     normal = way / np.linalg.norm(way)
-    tangent = np.cross(normal, np.eye(3)[np.argmin(np.abs(normal))])
-    tangent /= np.linalg.norm(tangent)
+    tangent = rotations.perpendicular(normal)
     return np.array([normal, tangent, np.cross(normal, tangent)], dtype=np.float64)
 
 

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 from poise.body.character import Character
+from poise.body.posing import body_poses, q_to_motion
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.typing import Array
 from poise.filter.forces import Hand
@@ -123,6 +126,18 @@ def body_of(character: Character, track: int, body: int) -> str:
     if track != 0 or not 0 <= body < len(character.bodies):
         raise InvalidValue(f"Only the bodies 0 to {len(character.bodies) - 1} of track 0 can be held.")
     return character.bodies[body].name
+
+
+def body_at(character: Character, part: int, *, is_skinned: bool) -> int:
+    """The body of what a page counts, −1 for none: joints of the skeleton where it draws a skin, else bodies."""
+    if not is_skinned:
+        return part
+    return next((k for k, body in enumerate(character.bodies) if body.joint == part), -1)
+
+
+def seen_poses(character: Character, q: Array, *, is_skinned: bool) -> tuple[Array, Array]:
+    """Places (1, N, 3) [m] and orientations (1, N, 4) of what a page counts, in a pose (nq,)."""
+    return q_to_motion(character, q[None], np.zeros(1)).world if is_skinned else body_poses(character, q[None])
 
 
 def allowed(controls: Sequence[Control], name: str, value: float | bool | str) -> float | bool | str:

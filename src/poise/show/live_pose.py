@@ -14,7 +14,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit import Poser
 from poise.filter.forces import Hand, Push
-from poise.show.live import body_of
+from poise.show.live import body_at, body_of, seen_poses
 from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.protocol import Moment
 from poise.show.result_scene import GOAL_COLOR
@@ -50,7 +50,6 @@ class LivePose:
     def __init__(self, character: Character, q: Array, *, drawn: Motion | None = None, title: str = "pose") -> None:
         self._character, self._start, self._drawn, self._title = character, q, drawn, title
         self._skins = skins_on(character, drawn, most=LIVE_VERTICES)
-        self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self._after = STAYS
         self.begin()
 
@@ -92,15 +91,15 @@ class LivePose:
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         del hands
-        character, q, poser = self._character, self._poser.q[None], self._poser
-        places, turns = q_to_motion(character, q, np.zeros(1)).world if self._skins else body_poses(character, q)
+        poser = self._poser
+        places, turns = seen_poses(self._character, poser.q, is_skinned=bool(self._skins))
         pins = np.full((MOST_PINS, 3), np.nan)
         held = list(poser.places.values())[:MOST_PINS]
         pins[: len(held)] = np.reshape(held, (-1, 3))
         return Moment(poser.time, ((places[0], turns[0]),), (pins,), (), is_paused)
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
-        index = self._bodies.get(body, -1) if self._skins else body
+        index = body_at(self._character, body, is_skinned=bool(self._skins))
         name = body_of(self._character, track, index)
         self._poser.let_go(name)
         self._poser.drag(name, target, point.tolist())
@@ -108,7 +107,8 @@ class LivePose:
         return self._hands[name]
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
-        name = body_of(self._character, track, self._bodies.get(body, -1) if self._skins else body)
+        index = body_at(self._character, body, is_skinned=bool(self._skins))
+        name = body_of(self._character, track, index)
         self._poser.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), self.time, seconds))
         return f"{name}, {np.linalg.norm(force):.0f} N"
 

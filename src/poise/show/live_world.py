@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from poise.body.posing import body_poses, q_to_motion
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -17,7 +16,7 @@ from poise.filter.forces import Hand, Push, carrying
 from poise.filter.report import Report
 from poise.locomotion import Walking
 from poise.locomotion.walker import TOO_FAST
-from poise.show.live import body_of
+from poise.show.live import body_at, body_of, seen_poses
 from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
@@ -108,8 +107,7 @@ class LiveWorld:
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         world = self._world
-        poses = [self._joints(f) if f.name in self._skinned else body_poses(f.character, f.poses[-1][None])
-                 for f in world.figures]  # fmt: skip
+        poses = [seen_poses(f.character, f.poses[-1], is_skinned=f.name in self._skinned) for f in world.figures]
         places, turns = world.track[-1]
         figures = ((own[0], turned[0]) for own, turned in poses)
         things = ((places[b : b + 1], turns[b : b + 1]) for b in self._scene_bodies)
@@ -151,15 +149,8 @@ class LiveWorld:
         if value == _kind(self._drivers[whose]):
             del self._set[whose]
 
-    def _joints(self, figure: Figure) -> tuple[Array, Array]:
-        """Places (1, J, 3) [m] and orientations (1, J, 4) of the joints of a figure's skeleton."""
-        return q_to_motion(figure.character, figure.poses[-1][None], np.zeros(1)).world
-
     def _part(self, figure: Figure, part: int) -> int:
-        """The body of what a page names: of a figure with a skin it counts joints."""
-        if figure.name not in self._skinned:
-            return part
-        return next((k for k, body in enumerate(figure.character.bodies) if body.joint == part), -1)
+        return body_at(figure.character, part, is_skinned=figure.name in self._skinned)
 
     def _lead(self) -> None:
         """Ask those that walk for the velocity that the page shows."""

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.rotations import eased
 from poise.core.typing import Array
 
 UP: Array = np.array([0.0, 0.0, 1.0])
@@ -224,7 +225,7 @@ def rough(height: float, seed: int, max_slope: float | None) -> Heightfield:
     x = (np.arange(len(unit)) - len(unit) // 2) * SPACING
     radius = np.hypot(*np.meshgrid(x, x))
     blend = np.clip((radius - FLAT_RADIUS - 2.2 * SPACING) / FADE, 0.0, 1.0)
-    unit *= blend * blend * (3.0 - 2.0 * blend)
+    unit *= eased(blend)
     corner = np.array([x[0], x[0]])
     if height == 0.0:
         return Heightfield(unit * 0.0, SPACING, corner, periodic=True)

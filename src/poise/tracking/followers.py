@@ -13,6 +13,7 @@ from poise.body.character import Character
 from poise.body.posing import body_poses, interpolate_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue, PoiseError
+from poise.core.rotations import eased
 from poise.core.typing import Array
 from poise.filter.forces import Force, Pull, Push
 from poise.filter.setup import Options
@@ -23,7 +24,6 @@ from poise.tracking.lists import Settings, settings_of
 from poise.tracking.protocols.playout import PAUSE
 from poise.tracking.retarget import Role, heading, parse_roles, propose_roles, yaw_turn
 from poise.tracking.run import RATE, RecordedActor
-from poise.tracking.stance import eased
 from poise.tracking.tracker import PerformanceTracker
 
 EASE = 0.8

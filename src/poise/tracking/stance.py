@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poise.core import rotations
+from poise.core.rotations import eased
 from poise.core.typing import Array, Flags, Index
 from poise.physics import State
 from poise.tracking.retarget import yaw_turn
@@ -85,11 +86,6 @@ class RecoveryStep(NamedTuple):
         left = max(0.0, self.left - dt)
         shift = shift if left > 0.5 * self.total else self.shift
         return self._replace(left=left, shift=shift)
-
-
-def eased(u: float) -> float:
-    """A part, 0 … 1, that sets off and arrives slowly: u² (3 − 2 u)."""
-    return u * u * (3.0 - 2.0 * u)
 
 
 class Foot:

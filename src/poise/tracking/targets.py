@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from poise.core import rotations
+from poise.core.rotations import eased
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.physics.mujoco_backend import Model
@@ -39,7 +40,7 @@ from poise.tracking.balance import (
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
 from poise.tracking.retarget import Retargeter
-from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, eased, pelvis_drop
+from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, pelvis_drop
 
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""

@@ -16,6 +16,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, StepInfeasible
+from poise.core.rotations import eased
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.filter import falling, rising
@@ -42,7 +43,7 @@ from poise.tracking.calibration import (
 from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
-from poise.tracking.stance import Foot, carrying_points, eased, settle
+from poise.tracking.stance import Foot, carrying_points, settle
 from poise.tracking.targets import STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")

@@ -296,7 +296,7 @@ class Playout:
         held = self._from
         if part >= 1.0:
             self._from = None
-        return _part_way(held, pose, part * part * (3.0 - 2.0 * part))
+        return _part_way(held, pose, rotations.eased(part))
 
     # --- report
 
