@@ -175,6 +175,27 @@ def test_a_foot_that_stood_still_hangs_like_the_other_one() -> None:
     assert found.get(left) == shin
 
 
+def test_a_foot_that_its_leg_cannot_reach_hangs_on_the_shin_that_points_at_it() -> None:
+    rig = as_control_rig(walk())
+    names = rig.skeleton.names
+    places, orientations = (part.copy() for part in rig.world)
+    seams = np.zeros((len(names), len(names)))
+    feet = {names.index(f"Foot.{side}"): names.index(f"LowerLeg.{side}") for side in "LR"}
+    for foot, shin in feet.items():  # the target runs away along the leg by up to twice the shin's length
+        reach = 1.0 + 2.0 * np.abs(np.sin(0.3 * np.arange(rig.frame_count)))
+        away = (reach[:, None] - 1.0) * (places[:, foot] - places[:, shin])
+        for joint in rig.skeleton.carried_by(foot):
+            places[:, joint] += away
+        seams[foot, shin] = seams[shin, foot] = 5.0
+    skin = np.full(len(names), 20.0)
+    skin[[n.startswith("Pole") for n in names]] = 0.0
+    found = find_hanging(measure(places, orientations, rig.skeleton.parents, skin, seams))
+    assert {h.joint: h.bone for h in found} == feet
+    assert all("points at it" in "; ".join(h.reasons) for h in found)
+    # a lamp that a head looks at moves by itself: no skin joins them
+    assert find_hanging(measure(places, orientations, rig.skeleton.parents, skin, None)) == ()
+
+
 def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
     for seed in range(30):
         rng = np.random.default_rng(seed)

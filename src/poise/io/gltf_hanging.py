@@ -2,8 +2,9 @@
 
 Game rigs are animated by controls: feet, hands and weapons that follow a target are exported as children of the root,
 beside pole targets that move no skin. Where such a joint is carried by a bone, the motion shows it (its place in the
-bone's frame stays as it is), and so does the skin (it goes on from the bone's vertices to the joint's). Each witness
-is one function that gives the logarithm of a likelihood ratio, this bone against the file's parent, and its reason.
+bone's frame stays as it is), and so does the skin (it goes on from the bone's vertices to the joint's). A target that
+its leg cannot reach is pointed at: its direction from the bone stays, not its distance. Each witness is one function
+that gives the logarithm of a likelihood ratio, this bone against the file's parent, and its reason.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ WANDERS_PLAINLY = 0.02
 """What wanders less than this, as a share of the size, hangs on a bone only if their skin is one."""
 MOVED = 1.5
 """It wanders this much less in the frame of the bone that carries it, at least."""
+POINTS = 0.03
+"""A bone points at a joint whose direction from it wanders less than this in the bone's frame [rad]."""
+SWINGS = 5.0
+"""It does so by moving: before the bone above it, the direction wanders so many times more, at least [1]."""
 MIRRORED = 0.02
 """A foot is as far from its shin as the other one from its own, within this share of the size."""
 FEWEST_FLAT = 6
@@ -53,6 +58,8 @@ class Rig:
         distance: Median distance of two joints as a share of the size, shape (J, J).
         skin: Vertices that each joint moves, by weight, shape (J,); None where no skin can be read.
         seams: Edges of the skin's triangles between the vertices of two joints, by weight, shape (J, J).
+        points: How much more the direction from joint k to joint j wanders before the bone above k than in k's own
+            frame, where k points at j; 0 elsewhere. Asked only of joints with a common seam, shape (J, J) [k, j].
     """
 
     parents: Ints
@@ -60,6 +67,11 @@ class Rig:
     distance: Array
     skin: Array | None
     seams: Array
+    points: Array
+
+    def may_carry(self, bone: int, joint: int) -> bool:
+        """Whether the motion allows that a joint hangs on a bone."""
+        return bool(self.wander[bone, joint] < LOOSEST or self.points[bone, joint] > 0.0)
 
 
 @dataclass(frozen=True)
@@ -79,8 +91,10 @@ class Hanging:
 
 
 def motion_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
-    """The joint keeps its place in the frame of the bone that carries it."""
+    """The joint keeps its place in the frame of the bone that carries it, or at least its direction there."""
     here, there = rig.wander[rig.parents[joint], joint], rig.wander[bone, joint]
+    if rig.points[bone, joint] > 0.0 and there > 0.5 * LOOSEST:
+        return float(np.log(rig.points[bone, joint])), "that bone always points at it"
     odds = float(np.log((here + ROUNDING) / (there + ROUNDING)))
     return odds, f"it wanders {there:.1%} of the figure's size in that bone's frame, {here:.1%} in its file parent's"
 
@@ -134,7 +148,7 @@ def find_hanging(rig: Rig) -> tuple[Hanging, ...]:
         options = [
             _weigh(rig, joint, bone)
             for bone in range(count)
-            if bone != joint and rig.wander[bone, joint] < LOOSEST and not _is_above(rig.parents, joint, bone)
+            if bone != joint and rig.may_carry(bone, joint) and not _is_above(rig.parents, joint, bone)
         ]
         best = max(options, key=lambda h: (round(h.odds, 1), -_depth(rig.parents, h.bone), -h.bone), default=None)
         moved = best is not None and motion_witness(rig, joint, best.bone)[0] > np.log(MOVED)
@@ -167,7 +181,7 @@ def _likes(rig: Rig, one: Hanging, taken: set[int]) -> list[Hanging]:
         for joint in joints
         for bone in range(1, len(rig.parents))
         if bone not in (one.bone, one.joint, joint)
-        and rig.wander[bone, joint] < LOOSEST
+        and rig.may_carry(bone, joint)
         and not _is_above(rig.parents, joint, bone)
         and abs(away[joint, bone] - away[one.joint, one.bone]) < MIRRORED
         and away[joint, one.bone] > away[joint, bone]
@@ -323,12 +337,35 @@ def measure(
     of_clips = [np.flatnonzero(clips == clip) for clip in np.unique(clips)]
     size = max(float(np.median(np.ptp(positions, axis=1).max(axis=1))), 1e-12)
     count = len(parents)
-    wander, distance = np.empty((count, count)), np.empty((count, count))
+    seams = np.zeros((count, count)) if seams is None else seams
+    wander, distance, points = np.empty((count, count)), np.empty((count, count)), np.zeros((count, count))
     for bone in range(count):
         away = positions - positions[:, bone, None]
         place = rotations.rotate(rotations.conjugate(orientations[:, bone])[:, None], away)
+        sewn = np.flatnonzero(seams[bone] > 0.0)
+        points[bone, sewn] = _pointing(place[:, sewn], away[:, sewn], orientations[:, max(int(parents[bone]), 0)])
         for frames in of_clips:
             place[frames] -= np.median(place[frames], axis=0)
         wander[bone] = np.sqrt(np.mean(np.sum(place**2, axis=-1), axis=0)) / size
         distance[bone] = np.median(np.linalg.norm(away, axis=-1), axis=0) / size
-    return Rig(parents, wander, distance, skin, np.zeros((count, count)) if seams is None else seams)
+    return Rig(parents, wander, distance, skin, seams, points)
+
+
+def _pointing(place: Array, away: Array, above: Array) -> Array:
+    """How much more directions wander before the bone above than in a bone's own frame, if it points at them; else 0.
+
+    Args:
+        place, away: Joints from the bone, in its own frame and in the world, shape (P, K, 3).
+        above: Orientations of the bone above, shape (P, 4).
+    """
+    own = _spread(place)
+    swing = _spread(rotations.rotate(rotations.conjugate(above)[:, None], away))
+    return np.where((own < POINTS) & (swing > SWINGS * own), swing / np.maximum(own, 0.1 * POINTS), 0.0)
+
+
+def _spread(ways: Array) -> Array:
+    """Root-mean-square angle between directions and their mean [rad]: of (P, K, 3) shape (K,)."""
+    unit = ways / np.maximum(np.linalg.norm(ways, axis=-1, keepdims=True), 1e-12)
+    middle = unit.mean(axis=0)
+    middle /= np.maximum(np.linalg.norm(middle, axis=-1, keepdims=True), 1e-12)
+    return np.sqrt(np.mean(np.arccos(np.clip(np.sum(unit * middle, axis=-1), -1.0, 1.0)) ** 2, axis=0))
