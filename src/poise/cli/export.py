@@ -62,8 +62,8 @@ def export(
     from poise.analysis.export import export as write
     from poise.io.files import all_or_none
     from poise.io.format import format_of
-    from poise.io.mjcf import NAME as CLIPS
     from poise.io.mjcf import read_robot
+    from poise.io.robot_clip import NAME as CLIPS
 
     chosen = receiver(system)
     if output.suffix.lower() != chosen.ending:
