@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from benchmarks.alive import scene
+from benchmarks.recovery import standing
 
 from poise.body import fit
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
@@ -319,6 +321,19 @@ def test_a_hand_that_is_hit_gives_way_where_nobody_holds_the_root() -> None:
     own = np.diff(body_positions(character, run.reference_q)[:, [0, hand]], axis=1)[:, 0]
     assert np.linalg.norm(away - own, axis=1).max() > 0.1
     assert run.report["events"][0]["outcome"] == "held"
+
+
+@pytest.mark.parametrize("side", [0.0, 90.0, 180.0, 270.0])
+def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
+    """Feet that stood in the clip never left the ground, and it toppled like a plank."""
+    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
+    push = figure.force(300.0, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
+    options = Options(physicality=Physicality(is_strict=True))
+    pushes = [Push("chest", push, 0.5, 0.2)]
+    run = simulate(figure.motion, figure.character, pushes=pushes, options=options)
+    assert run.report["events"][0]["outcome"] == "stepped"
+    assert (run.q - run.reference_q)[:, 2].min() > -0.15
+    assert np.abs(run.q[-1] - run.q[-10]).max() < 0.05
 
 
 @pytest.mark.parametrize("force", [900.0, -900.0])

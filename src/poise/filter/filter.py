@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array
-from poise.filter import giving, rising
+from poise.filter import giving, rising, targets
 from poise.filter.apart import legs_of
 from poise.filter.falling import Fall, begun, kept
 from poise.filter.footing import Footholds, Footing, GroundFollower
@@ -31,17 +32,6 @@ from poise.filter.reference import ReferenceFrame
 from poise.filter.sensing import MOST_PUSHES, Asked, Given, Routine, Sensed, contacts_of, feet_of, limbs_of, write_hits
 from poise.filter.setup import Counts, Options, Setup
 from poise.filter.stages import DONE, NOT_TRIED, SENSED, TARGETED, aim, integrate, move_on, react, stages_of, usual_step
-from poise.filter.targets import (
-    LET_GO,
-    falling_targets,
-    place_goal,
-    shares_of,
-    strict_authority,
-    strict_landing,
-    strict_targets,
-    usual_targets,
-    weigh,
-)
 from poise.physics import State
 from poise.step import Constraint, Contacts, Objective, Step, StepResult
 from poise.step.solve import certificate_of, result_of
@@ -64,6 +54,7 @@ class SimulatedCharacter:
 
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
+        caught: See `targets.strict_steps`.
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
         problem, stages: The blocks "Frame" and "Stages" of the step.
@@ -97,6 +88,7 @@ class SimulatedCharacter:
             is_guided=options.goal != "none", returns=options.after != "stay",
         )  # fmt: skip
         self.fall: Fall | None = None
+        self.caught: tuple[float, float] | None = None
         self.rising: rising.Rising | None = None
         self.standing_height = character.leg_length
         self.follower = GroundFollower(preset.ground, self.floor, 0.25 * self.scale)
@@ -111,7 +103,7 @@ class SimulatedCharacter:
             self.model.point_count,
             self.scale,
         )
-        sway_share, lean_share = shares_of(character, preset, self.setup.is_quadruped)
+        sway_share, lean_share = targets.shares_of(character, preset, self.setup.is_quadruped)
         self.contacts = Contacts.none()
         self.routine = Routine(
             self.state, self.footing, self.limits, self.terrain, self.follower, preset, sway_share, lean_share,
@@ -120,8 +112,8 @@ class SimulatedCharacter:
         )  # fmt: skip
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
         self.limbs.mass, self.limbs.pivot = self.mass, preset.goal.sway_pivot * character.leg_length
-        weigh(self.problem, self.setup)
-        self.usual = usual_targets(self.setup, self.problem, self.legs)
+        targets.weigh(self.problem, self.setup)
+        self.usual = targets.usual_targets(self.setup, self.problem, self.legs)
         objectives, constraints = self._list_of(self.usual)
         self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
         self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
@@ -281,7 +273,9 @@ class SimulatedCharacter:
         """Write what sensing reads: the state's coordinates, the reference, where the goal is, what pushes."""
         limbs, goal, home = self.limbs.values, self.goal, None
         g, shift = goal.values, tuple(goal.shift.tolist())
-        if any(shift) and g.is_guided and not self.physicality.is_strict:
+        if self.options.physicality.is_strict and self.fall is None:
+            shift, home = (0.0, 0.0), self.caught
+        elif any(shift) and g.is_guided and not self.physicality.is_strict:
             home = tuple((goal.ground + goal.stance).tolist())
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
@@ -333,16 +327,22 @@ class SimulatedCharacter:
                 s.move_to(self.q, self.v)  # says which joint
             if pushes:
                 write_hits(limbs, pushes, self.character, s, self.time)
+            away = None
+            if self.options.physicality.is_strict and self.fall is None:
+                away = targets.strict_away(self.setup, s, reference, self.mirror)
+                if g.is_moving:
+                    put_goal(goal, *away)
             react(self.stages)
+            if away is not None:
+                self.caught = targets.strict_steps(self.setup, f, goal, self.footing.stepping, away, self.caught)
         s.is_complete = True
-        if self.options.physicality.is_strict and self.fall is None:
-            goal.landing[:] = strict_landing(self.setup, f, s, reference, self.mirror)
         footholds = Footholds(self.footing.stands, None)
         if reached < TARGETED:
             home = tuple(f.home.tolist()) if f.values.has_home else None
+            steps = self.caught is not None or g.steps
             footholds = self.footing.place(
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
-                landing=tuple(goal.landing.tolist()), steps=g.steps and not g.has_support, returns=g.is_returning,
+                landing=tuple(goal.landing.tolist()), steps=steps and not g.has_support, returns=g.is_returning,
             )  # fmt: skip
         self.contacts = contacts_of(f, s, self.options.friction, self.contacts, is_falling=self.fall is not None)
         external = limbs.external.copy()
@@ -354,9 +354,9 @@ class SimulatedCharacter:
     def targets(self, reference: ReferenceFrame, sensed: Sensed) -> Targets:
         """What the controllers ask of this step."""
         setup, f, fall, is_strict = self.setup, self.problem, self.fall, self.options.physicality.is_strict
-        part = 1.0 if fall is None else LET_GO
+        part = 1.0 if fall is None else targets.LET_GO
         if is_strict and fall is None:
-            part, sinks = strict_authority(setup, self.state, reference, self.follower.height)
+            part, sinks = targets.strict_authority(setup, self.state, reference, self.follower.height)
             self.goal.values.falls = self.goal.values.falls or sinks
         f.values.authority, f.values.is_falling = part, fall is not None
         for goal in self.goal_points:
@@ -366,10 +366,12 @@ class SimulatedCharacter:
         aim(self.stages)
         if fall is not None:
             self.limits.stop(f)
-            made, self.fall = falling_targets(self.usual, setup, f, self.state, fall, self.standing_height, self.time)
+            made, self.fall = targets.falling_targets(
+                self.usual, setup, f, self.state, fall, self.standing_height, self.time
+            )
             return made
-        out = strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
-        places = [place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
+        out = targets.strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
+        places = [targets.place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
         for place in places:
             if place.is_out_of_reach:
                 self.counts.conflict(f"{place.label}: out of reach")
@@ -432,7 +434,8 @@ class SimulatedCharacter:
         """Move to the next pose of getting up; at its end the figure stands beside the clip's way and goes back."""
         now = self.rising or rising.begin(self.q, self.get_up, reference.q, self.character)
         self.rising = now = rising.later(now, following[:2] - reference.q[:2], self.dt)
-        q = rising.pose(now, following, self.character, self.dt, self._depth)
+        depth = functools.partial(rising.depth, self.mirror, self.terrain, self.time)
+        q = rising.pose(now, following, self.character, self.dt, depth)
         self.v = self.model.difference(self.q, q, self.dt)
         self.q = q
         self._finish()
@@ -448,13 +451,6 @@ class SimulatedCharacter:
             g.stance[:], g.turn[:], self.problem.away[:] = g.rest, 0.0, 0.0
             self.problem.stood[:] = self.problem.swung[:] = False  # feet stand where they have come to
         return self.q
-
-    def _depth(self, q: Array) -> float:
-        """How deep the deepest contact point of a pose is in the ground [m]; negative above it."""
-        self.mirror.move_to(q, np.zeros(self.model.nv))
-        self.mirror.touch()
-        ground = self.terrain.heights(self.mirror.points[:, :2], self.time)
-        return float((ground - self.mirror.points[:, 2]).max())
 
     def _finish(self) -> None:
         if self.world is not None:

@@ -98,6 +98,7 @@ class _Limb:
     part: float = math.inf
     has_stepped: bool = False
     is_urgent: bool = False
+    lasts: float = 0.0
     fastest: float = math.inf
     end: Array | None = None
 
@@ -199,6 +200,18 @@ class SteppingBack:
         """A step [s] in which nothing is to step."""
         self._rested += dt
 
+    @property
+    def quick(self) -> float:
+        """Least duration of a step that catches the figure [s]."""
+        return self._urgent_duration
+
+    def left(self) -> float | None:
+        """Time until a foot lands that is to catch the figure [s]; None where none is on its way."""
+        for limb in self._limbs:
+            if limb.moves and limb.is_urgent:
+                return (1.0 - limb.part) * limb.lasts
+        return None
+
     def _is_far(self, time_to_lift: float, way: float) -> bool:
         """A limb that is off its place and will not lift by itself soon."""
         return way > self.far and time_to_lift >= self.lasting
@@ -249,6 +262,7 @@ class SteppingBack:
         least = self._urgent_duration if limb.is_urgent else self._duration
         duration = max(least, PEAK * far / max(limb.fastest, 1e-9))
         limb.part += dt / duration
+        limb.lasts = duration
         if not flags[limb.points].any():
             limb.part = math.inf  # it lifts by itself, from where it has come to
             return None

@@ -17,6 +17,8 @@ from poise.body.character import Character
 from poise.body.posing import body_poses, body_positions, interpolate_q
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.physics import State
+from poise.terrain import Terrain
 
 JOIN = 0.6
 """A clip of getting up is joined to the lying pose, and to the reference, in so long [s]."""
@@ -208,3 +210,11 @@ def _bent_legs(character: Character, q: Array, angles: tuple[float, float], *, f
 
 def _between(character: Character, first: Array, second: Array, part: float) -> Array:
     return interpolate_q(character, np.array([0.0, 1.0]), np.stack([first, second]), np.array([_eased(part)]))[0]
+
+
+def depth(state: State, terrain: Terrain, time: float, q: Array) -> float:
+    """How deep the deepest contact point of a pose (nq,) is in the ground [m], by a state that is moved there."""
+    state.move_to(q, np.zeros(state.model.nv))
+    state.touch()
+    ground = terrain.heights(state.points[:, :2], time)
+    return float((ground - state.points[:, 2]).max())

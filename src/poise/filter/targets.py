@@ -10,6 +10,7 @@ from poise.body.character import Character
 from poise.core.typing import Array
 from poise.filter import falling
 from poise.filter.falling import Fall
+from poise.filter.footing import Pair, SteppingBack
 from poise.filter.forces import PointGoal
 from poise.filter.frame import authority, joint_servo, shortened, within
 from poise.filter.goal import PENDULUM
@@ -33,6 +34,9 @@ REACH = 0.97
 LONGEST_SWING, LONGEST_STEP = 0.6, 0.6
 """Where nobody holds the root: a foot that lands later than this [s] lands as if it were then, and no foot lands
 farther than this from under the center of mass [m], for a leg of 0.82 m, than it would else."""
+
+HELD = 0.12
+"""Where nobody holds the root: a figure steps with its capture point so far off the middle of its feet [m]."""
 
 SUNK = 0.35
 """A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
@@ -106,30 +110,56 @@ def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, heig
     return authority(tilt, drop, leg), bool(sunk > SUNK * leg)
 
 
-def strict_landing(
-    setup: Setup, f: Block, state: State, reference: ReferenceFrame, mirror: State
-) -> tuple[float, float]:
-    """How far from its own place the next foot lands where nobody holds the root [m]: at the capture point.
-
-    That is ξ = x + ẋ / ω, with x how far the center of mass has come from the reference's and ω of the standing
-    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with the mean s by which what stands
-    is off its place.
+def strict_away(setup: Setup, state: State, reference: ReferenceFrame, mirror: State) -> tuple[Pair, Pair]:
+    """How far the center of mass is from the reference's, and how fast it goes from there [m], [m/s].
 
     Args:
         setup: What never changes.
-        f: The block "Frame", sensed.
         state: Of the figure.
         reference: Of the undisturbed figure.
         mirror: Another state, which is moved to the reference.
     """
-    root, w = setup.model.roots[0], PENDULUM / math.sqrt(setup.scale)
+    root = setup.model.roots[0]
     way = state.com(root)[:2] - reference.com[:2]
     speed = (state.com_jacobian(root) @ state.v - mirror.at(reference.q, reference.v).com_velocity(root))[:2]
+    return tuple(way.tolist()), tuple(speed.tolist())
+
+
+def strict_steps(
+    setup: Setup, f: Block, goal: Block, stepping: SteppingBack, away: tuple[Pair, Pair], home: Pair | None
+) -> Pair | None:
+    """Where the feet of a figure that nobody holds land: at the capture point, where the center of mass would rest.
+
+    That is ξ = x + ẋ / ω, with x how far the center of mass has come from the reference's and ω of the standing
+    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with the mean s by which what stands
+    is off its place. Feet that swing in the clip go there by `landing` of the block "MovingGoal". Else one takes a step
+    of its own when ξ is farther than `HELD` from s; returns how far both feet then go from their places in the clip
+    [m], None before the first.
+
+    Args:
+        setup: What never changes.
+        f, goal: The blocks "Frame", sensed, and "MovingGoal".
+        stepping: What steps.
+        away: See `strict_away`.
+        home: What this returned in the last step.
+    """
+    f.moved.reshape(3, 3)[:, :2] = 0.0  # nothing carries the figure
+    w, way, stands = PENDULUM / math.sqrt(setup.scale), np.array(away[0]), f.standing
+    if not f.standing_count:
+        stands = way
+    out = way + np.array(away[1]) / w - stands
+
+    def landing(left: float) -> Array:
+        return way + shortened(stands + out * math.exp(w * left) - way, LONGEST_STEP * setup.scale)
+
     swings = (f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] > 0.0)
-    left = min(float(f.groups_seen[swings, 1].min(initial=np.inf)), LONGEST_SWING)
-    stands = f.standing if f.standing_count else way
-    ahead = stands + (way + speed / w - stands) * math.exp(w * left) - way
-    x, y = (way + shortened(ahead, LONGEST_STEP * setup.scale) - f.shift).tolist()
+    goal.landing[:] = landing(min(float(f.groups_seen[swings, 1].min(initial=np.inf)), LONGEST_SWING))
+    left = stepping.left()
+    if left is None:
+        if not (goal.is_guided and f.standing_count) or math.hypot(*out) < HELD * setup.scale:
+            return home
+        left = stepping.quick
+    x, y = landing(left).tolist()
     return x, y
 
 
