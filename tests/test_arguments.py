@@ -48,6 +48,10 @@ WRONG: dict[str, Callable[[], Any]] = {
     "scene is the int 3; give a Scene": lambda: poise.synthesize("balance", scene=3),
     "settings is a dict; give a Settings": lambda: poise.synthesize("balance", settings={}),
     "The force 150 is not three finite numbers": lambda: poise.Push("chest", "150"),
+    "path is the int 3; give a text or a path.": lambda: poise.load(3),
+    "path is None; give a text or a path.": lambda: poise.save(walk(), None),
+    "degrees is the str 'steep'; give a number.": lambda: poise.Terrain.slope("steep"),
+    "floor is the str 'low'; give a number.": lambda: poise.analyze(walk(), floor="low"),
     "times is 30; give all times": lambda: walk().resampled(30),
 }
 

@@ -18,6 +18,8 @@ from poise.core.errors import InvalidValue
 from poise.filter import rising
 from poise.filter.forces import Hand
 from poise.filter.simulate import Live
+from poise.phases import carried_ground
+from poise.phases.floor import on_last
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip, clip_moment
 from poise.show.page import has_page
@@ -174,6 +176,25 @@ def test_new_ground_meets_the_old_where_the_figure_is() -> None:
     assert ground.current.heights(ahead[None])[0] == pytest.approx(height[1])
 
 
+def test_a_round_keeps_its_last_ground_if_the_others_lay_as_high_under_it() -> None:
+    motion = poise.load(poise.sample_path("walk"))
+    start, far = motion.world[0][0, 0], motion.world[0][-1, 0]
+    heading = float(np.arctan2(*(far - start)[1::-1]))
+    ground = ChangingGround(Terrain.flat().placed(origin=start[:2], heading=heading, ground=0.0))
+    flat = ground.current
+    here = motion.world[0][len(motion.times) // 2, 0]
+    ground.change(Hill(stairs=0.1), here, heading)
+    stairs, until = ground.current, float(motion.times[len(motion.times) // 2])
+    kept = carried_ground(on_last(motion, [(0.0, flat), (until, stairs)]))
+    assert kept is not None
+    ahead = here[None, :2] + np.outer([-1.0, 2.0, 5.0], (far - start)[:2] / np.linalg.norm((far - start)[:2]))
+    np.testing.assert_allclose(kept.heights(ahead), stairs.heights(ahead), atol=1e-9)
+    assert stairs.heights(ahead)[-1] > 0.2
+    ground.change(Hill(slope=20.0), here, heading)  # slopes go on behind the figure
+    assert carried_ground(on_last(motion, [(0.0, flat), (until, ground.current)])) is None
+    assert carried_ground(on_last(motion, [(0.0, flat)])) is None
+
+
 def test_compiled_code_is_told_of_new_ground() -> None:
     ground = ChangingGround(Terrain.flat(0.4))
     relief, points = PlacedGround(ground, Terrain.flat().place), np.array([[2.3, 3.2], [2.6, 3.9]])
@@ -247,13 +268,18 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
     try:
         page = Page(viewer, bodies=21)
         page.until(lambda s: s.time > 0.2)
+        page.ask(type="set", name="stairs", value=0.15)
         page.ask(type="push", track=0, body=character.roles["chest"], force=[200, 0, 0], seconds=0.1)
-        page.until(lambda s: s.time > 0.6)
+        page.until(lambda s: s.time > 1.6)
         page.ask(type="set", name="keep", value=True)
         page.until(lambda s: any(w["type"] == "kept" for w in page.words))
         (said,) = [w["what"] for w in page.words if w["type"] == "kept"]
         assert said == "Kept as walk-live-1.bvh and walk-live-1.html."
-        assert 0.5 < poise.load("walk-live-1.bvh").duration < 6.0
+        kept = poise.load("walk-live-1.bvh")
+        assert 0.5 < kept.duration < 6.0
+        ground = carried_ground(kept)
+        assert ground is not None
+        assert ground.spec.startswith("stairs:0.15")
         assert b"poise-recording" in Path("walk-live-1.html").read_bytes()
         page.until(lambda s: s.time < 0.5)  # it has begun again
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from types import NoneType
 
 import numpy as np
@@ -380,6 +381,7 @@ def analyze(
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")
+    require(Real, NoneType, floor=floor)
     floor = character.floor if floor is None else float(floor)
     ground = Terrain.flat(floor) if terrain is None else terrain
     filter = choose_filter(filter_hz, fps=motion.fps, leg_length=character.leg_length)

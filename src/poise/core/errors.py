@@ -259,6 +259,8 @@ class MotionWarning(UserWarning):
     """
 
 
+PLAIN_KINDS = {"Real": "number", "str": "text", "PathLike": "path"}
+"""Kinds that are said in a plain word."""
 MADE_BY = {
     "Behavior": 'such as "balance" or the path of a controller file',
     "Character": "`poise.Character.fit(motion)` makes one, `poise.load_character(path)` reads one",
@@ -306,6 +308,6 @@ def _shown(value: object) -> str:
 
 def _wanted(kinds: tuple[type, ...]) -> str:
     kinds = tuple(kind for kind in kinds if kind is not NoneType)
-    names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+    names = " or ".join(f"a {PLAIN_KINDS.get(kind.__name__, kind.__name__)}" for kind in kinds)
     how = "; ".join(MADE_BY[kind.__name__] for kind in kinds if kind.__name__ in MADE_BY)
     return f"{names}: {how}" if how else names

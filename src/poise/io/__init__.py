@@ -19,6 +19,7 @@ from poise.core.errors import (
     UnknownName,
     UnreadableFile,
     failed_inside,
+    require,
 )
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
@@ -65,6 +66,7 @@ def load(
         FileFormatError: if it cannot be read as what it claims to be, or needs one of the arguments above.
         InvalidValue: if an argument cannot be used.
     """
+    require(str, PathLike, path=path)
     path = Path(path)
     options = read_options(
         skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data, height=height
@@ -111,6 +113,7 @@ def load_skeleton(
         >>> skeleton = poise.load_skeleton("walk.bvh")
         >>> print(skeleton.names)
     """
+    require(str, PathLike, path=path)
     options = read_options(skeleton=skeleton, unit=unit, up=up, height=height)
     with _reading(Path(path)):
         found = skeleton_of_file(Path(path), options)
@@ -173,6 +176,7 @@ def save(
         UnknownName: if no format is written to this extension.
         InvalidValue: if the format cannot hold this motion, or fixes its unit and up axis.
     """
+    require(str, PathLike, path=path)
     path = Path(path)
     writer = format_for(path)
     motion = motion if fps is None else resampled_to(motion, fps)

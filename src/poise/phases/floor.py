@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -142,6 +143,10 @@ def laid_under(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain
     return terrain.placed(origin=(float(start[0]), float(start[1])), heading=direction_of_travel(motion), ground=floor)
 
 
+SAME_GROUND = 0.01
+"""Two grounds lie as high if they differ by less than this [m]."""
+
+
 def carried_ground(motion: Motion) -> Terrain | None:
     """The ground that a clip was made for, where its file says so."""
     ground = motion.source.ground if motion.source is not None else None
@@ -184,3 +189,20 @@ def carrying(motion: Motion, terrain: Terrain) -> Motion:
     if note == motion.source.ground:
         return motion
     return replace(motion, source=replace(motion.source, ground=note)).placed(*motion.world)
+
+
+def on_last(motion: Motion, grounds: Sequence[tuple[float, Terrain]]) -> Motion:
+    """The motion with the last of the grounds that it was made on, if the others lay as high under all its joints.
+
+    Args:
+        motion: What was made.
+        grounds: From when each ground lay [s], by time.
+    """
+    _, last = grounds[-1]
+    until = [begin for begin, _ in grounds[1:]]
+    for (begin, ground), end in zip(grounds, until, strict=False):
+        during = (motion.times - motion.times[0] >= begin) & (motion.times - motion.times[0] < end)
+        under = motion.world[0][during].reshape(-1, 3)[:, :2]
+        if len(under) and np.abs(ground.heights(under) - last.heights(under)).max() > SAME_GROUND:
+            return motion
+    return carrying(motion, last)

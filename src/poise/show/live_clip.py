@@ -22,7 +22,7 @@ from poise.filter.quasi_physical import Physicality, StepRecord
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
-from poise.phases.floor import start_of
+from poise.phases.floor import on_last, start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_of
@@ -186,6 +186,7 @@ class LiveClip:
         self._values = {c.name: float(c.value) for c in self.controls}
         self._live: Live | None = None
         self._ground_changed_at: float | None = None
+        self._laid: list[tuple[float, Terrain]] = []
         self._shown_at = np.zeros(2)
 
     @property
@@ -193,9 +194,10 @@ class LiveClip:
         return 0.0 if self._live is None else self._live.time
 
     def begin(self) -> None:
-        self._live, self._ground_changed_at = None, None
+        self._live, self._ground_changed_at, self._laid = None, None, []
         self._ground.current = self._first
         self._lay(start_of(self._motion))
+        self._laid = [(0.0, self._ground.current)]
 
     def play(self, watch: Callable[[], bool]) -> SimulationResult:
         def after(live: Live) -> bool:
@@ -203,9 +205,10 @@ class LiveClip:
             return watch()
 
         options = replace(self._options, physicality=self._physicality())
-        return simulate(
+        done = simulate(
             self._motion, self._character, terrain=Terrain(self._ground), options=options, watch=after, **self._run
         )
+        return replace(done, motion=on_last(done.motion, self._laid))
 
     def scene(self) -> Scene:
         self._shown_at = self._q[:2].copy()
@@ -296,6 +299,7 @@ class LiveClip:
         hill = Hill(v["slope"], v["stairs"], 0.6 * self._character.leg_scale, v["roughness"])
         if hill.slope or hill.stairs or hill.roughness or self._ground.current is not self._first:
             self._ground.change(hill, np.asarray(position), self._heading)
+            self._laid.append((self.time, self._ground.current))
 
 
 MOST_ARROWS = 6

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, require
 from poise.core.typing import Array
 from poise.terrain.shapes import Place, Plane, Shape, Steps
 
@@ -281,5 +282,6 @@ class Terrain:
 
 def _check(what: str, name: str, value: float, low: float, high: float) -> None:
     """Raise InvalidValue unless low <= value <= high."""
+    require(Real, **{name: value})
     if not low <= value <= high:
         raise InvalidValue(f"{what} has {name} {value}; it must lie between {low:g} and {high:g}.")
