@@ -218,6 +218,9 @@ def test_a_calm_step_ends_when_balance_is_lost() -> None:
     assert calm_return(None, 0.1, 0.0, feet, 0.9, 0.01) is None
     assert calm_return(None, 0.5, 0.0, feet, 0.9, 0.01) == Return("left")
     assert calm_return(Return("left"), 0.5, 0.3, feet, 0.9, 0.01) is None
+    feet[1].stands = False  # the actor lifts the foot that would stay
+    assert calm_return(Return("left"), 0.5, 0.0, feet, 0.9, 0.01) is None
+    feet[1].stands = True
     feet[0].shift = np.zeros(2)
     assert calm_return(None, 0.5, 0.0, feet, 0.9, 0.01) is None
 

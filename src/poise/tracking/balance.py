@@ -373,6 +373,8 @@ def calm_return(
             return None
         if before.has_lifted and not is_stepping and all(foot.has_landed for foot in feet):
             return None
+        if not before.has_lifted and not all(foot.stands and foot.has_landed for foot in feet):
+            return None  # the actor steps: a foot lifted now would leave nothing on the ground
         return before._replace(since=before.since + dt)
     drivers = sorted({foot.driver for foot in feet})
     if is_stepping or quiet < QUIET or len(drivers) < 2:
