@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 import poise
@@ -10,6 +12,7 @@ import poise.step
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     worst, steps = 0.0, 0
     original = solving.attempt
 

@@ -6,6 +6,7 @@ come and go.
 
 from __future__ import annotations
 
+import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -50,6 +51,7 @@ def least(work: Callable[[], object], runs: int = 7) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     warnings.simplefilter("ignore")
     motion, character = long_clip()
     first = analyze(motion, character)

@@ -7,11 +7,11 @@ at 50 Hz, and the processor time of a frame.
 
 from __future__ import annotations
 
+import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import sys
 import time
 
 import numpy as np
@@ -24,7 +24,9 @@ RATE, TICKS = 50.0, 40
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", nargs="?", type=int, default=200)
+    count = parser.parse_args().count
     motion = poise.load(sample_path("walk"))
     character = fit(motion)
     poses = poise.motion_to_q(character, motion.resampled(np.arange(0.0, motion.duration, 1.0 / RATE)))

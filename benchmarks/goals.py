@@ -6,6 +6,7 @@ and its record; nothing listens. Time of the processor; each run is made three t
 
 from __future__ import annotations
 
+import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -47,6 +48,7 @@ def times(behavior: str, push: Push | None) -> Array:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, behavior, push, bar in RUNS:
         every = np.min([times(behavior, push) for _ in range(3)], axis=0)  # the same steps each time
         print(f"{name}: median {np.median(every):.2f} ms, least {every.min():.2f}   {bar}".rstrip(), flush=True)

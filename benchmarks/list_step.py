@@ -7,6 +7,7 @@ State, list, solve and integration are counted; the bar is the ratio to a frame 
 
 from __future__ import annotations
 
+import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -73,6 +74,7 @@ def times(run: Run) -> Array:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     motion = load(sample_path("walk"))
     band = band_for(motion, "flat", ACTIVE)
     Run(motion, "flat", band, frames=90).times()

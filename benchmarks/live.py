@@ -5,6 +5,7 @@ The pages are processes of their own; lag is from the stamp in a state to its re
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -42,6 +43,7 @@ print(json.dumps([lags, size]))
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     server = Server(lambda socket: socket)
     server.show(b"a scene")
     address = server.url.replace("http://", "ws://").replace("/?", "/ws?")

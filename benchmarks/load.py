@@ -8,8 +8,8 @@ time is of all its processes.
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -69,10 +69,12 @@ def row(name: str, values: list[float], unit: str, bar: str = "") -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="?", type=int, default=RUNS)
+    runs = parser.parse_args().runs
     if PATH is None:
         print("load: there is no Chromium on this machine")
         return
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     page = recording_page(pack(ten_seconds()), "10 s")
     with tempfile.TemporaryDirectory() as folder, launched() as browser:
         recording, empty = Path(folder, "recording.html"), Path(folder, "empty.html")

@@ -5,7 +5,7 @@ Tuned on CMU subject 143 and the fox; all other figures were only measured.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
 from pathlib import Path
@@ -108,9 +108,11 @@ def microseconds(examples: Locomotion, count: int = 3000) -> float:
 
 def main() -> None:
     """Print the bars."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("figures", nargs="*", default=list(FIGURES), help="of: " + ", ".join(FIGURES))
+    figures = parser.parse_args().figures
     print(f"{'figure':<16}{'cycles':>7}{'retrieval':>11}{'asked':>16}{'reached':>9}{'slide':>8}{'own':>8}{'ratio':>7}")
-    # one figure after another on the command line, or all
-    for name in sys.argv[1:] or FIGURES:
+    for name in figures:
         motions = clips(name)
         try:
             examples = build(motions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,7 @@ def peak_mb() -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for ground in ("flat", "stairs:0.2,0.6"):
         done = subprocess.run([sys.executable, "-c", _WORK, ground], check=True, capture_output=True, text=True)
         joints, frames, peak = done.stdout.split()

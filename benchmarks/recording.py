@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import time
 from dataclasses import replace
@@ -48,6 +49,7 @@ def ten_seconds() -> Scene:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     walk = poise.load(poise.sample_path("walk"))
     character = poise.Character.fit(walk)
     show("10 s, ghost, physics, plots", ten_seconds())

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +36,9 @@ def chain(joints: int, knots: int) -> Problem:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("chart", nargs="?", type=Path, help="an SVG file to draw")
+    chart = parser.parse_args().chart
     print("cost, iterations, by guess")
     for name, options in PROBLEMS:
         for guess in GUESSES:
@@ -64,9 +67,9 @@ def main() -> None:
             seen = chain(joints, knots).size()
             print(f"{joints:>8}{knots:>7}{seen[0]:>10}{seen[1]:>8}{seen[2]:>9}", flush=True)
             charts[place].append(((joints, knots)[place], seen))
-    if len(sys.argv) > 1:
+    if chart is not None:
         named = (("joints, at 41 knots", charts[0]), ("knots, with 4 joints", charts[1]))
-        Path(sys.argv[1]).write_text(svg(named), encoding="utf-8")
+        chart.write_text(svg(named), encoding="utf-8")
 
 
 Line = list[tuple[int, tuple[int, ...]]]

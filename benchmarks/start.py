@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -31,6 +32,7 @@ def seconds(*command: str, times: int = 3, **environment: str) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     bare = seconds("-c", "")
     print(f"python itself                   {bare:5.2f} s")
     print(f"import poise                    {seconds('-c', 'import poise'):5.2f} s   bar 0.5, stretch 0.3")

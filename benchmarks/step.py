@@ -10,12 +10,12 @@ points are active in the median, which is what the bar asks for.
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
+import argparse
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import dataclasses
-import sys
 import time
 import warnings
 from collections import defaultdict
@@ -196,7 +196,9 @@ def show(path: Path) -> None:
 
 def main() -> None:
     warnings.simplefilter("ignore", MotionWarning)
-    paths = [Path(p) for p in sys.argv[1:]] or [sample_path(n) for n in sample_names()]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path)
+    paths = parser.parse_args().files or [sample_path(n) for n in sample_names()]
     Run(load(paths[0]), "rough:0.2,1", 0.05, frames=20).times()  # compile or load compiled code
     for path in paths:
         show(path)

@@ -9,6 +9,7 @@ chest from four sides on the bundled walk; nothing was chosen on pushes.
 
 from __future__ import annotations
 
+import argparse
 import os
 import warnings
 from pathlib import Path
@@ -67,6 +68,7 @@ TILT, SUNK = np.radians(40.0), 0.3
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     warnings.simplefilter("ignore")
     _walk("tuned on", TUNED)
     _walk("nothing chosen on", OTHERS)

@@ -7,6 +7,7 @@ the run reports.
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -98,6 +99,7 @@ def measure(command: list[str], protocol: str, hz: float) -> dict[str, float]:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__).parse_args()
     for name, command in (("track child", ["track", "-c", "child"]), ("simulate", ["simulate"])):
         for protocol, hz in (("poise", 120.0), ("vmc", 60.0)):
             found = measure(command, protocol, hz)

@@ -93,3 +93,9 @@ def test_every_bar_names_a_command_that_is_there() -> None:
                 wrong.append(line)
     assert rows > 50
     assert not wrong
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda p: p.stem)
+def test_a_benchmark_asked_for_help_does_not_run(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert '\nif __name__ == "__main__":' not in text or "ArgumentParser(description=__doc__" in text
