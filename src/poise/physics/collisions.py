@@ -39,6 +39,10 @@ class Touches(NamedTuple):
     trees: Index
     rows: Array
 
+    def forces(self, p: Array) -> Array:
+        """Impulses (K, 3) along the rows as those on the second body, in the world, shape (K, 3)."""
+        return np.einsum("kji,kj->ki", self.frames, p, dtype=np.float64)
+
     def of(self, own: Index, width: Index) -> Touches:
         """Some of the contacts; the last dofs of the rows, which none of their trees has, are left out.
 
@@ -72,6 +76,21 @@ def answer_free(trees, inverse, rows, answers):
     """M⁻¹ Jᵀ of trees that are one free body each; the last of the inverses, for what never moves, is zero."""
     n = min(6, rows.shape[-1])
     answers[..., :n] = np.einsum("ksri,ksij->ksrj", rows[..., :n], inverse[trees][..., :n, :n])
+
+
+@compiled(
+    "const word trees[k][2], const word starts[k][3], const word counts[k][3], const real values[e],"
+    "const word columns[e], const word tree_of_dof[d], const word first[t], real rows[k][2][3][w]"
+)
+def spread_rows(trees, starts, counts, values, columns, tree_of_dof, first, rows):
+    """Rows of the engine's sparse Jacobian, three for each contact, as blocks of the two trees."""
+    counts, starts = counts.ravel(), starts.ravel()
+    row = np.repeat(np.arange(len(counts)), counts)
+    entry = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
+    dof = columns[entry]
+    tree, k = tree_of_dof[dof], row // 3
+    rows[:] = 0.0
+    rows[k, (tree != trees[k, 0]).astype(np.int64), row % 3, dof - first[tree]] = values[entry]
 
 
 def frame_along(way: Array) -> Array:

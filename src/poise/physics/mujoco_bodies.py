@@ -18,7 +18,7 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.physics.collisions import Shape, Touches, answer_free, frame_along, stiffness
+from poise.physics.collisions import Shape, Touches, answer_free, frame_along, spread_rows, stiffness
 from poise.physics.mujoco_backend import Model
 
 SCENE, POINTS, FIRST = 1, 2, 4
@@ -56,6 +56,7 @@ class Bodies:
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
         q, v: Coordinates and velocities, views of the engine's.
+        is_placed: The engine's places and contacts are those of q and v; set it to False to have `move` find them anew.
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
         shapes: Of everything but figures and ground.
@@ -111,6 +112,7 @@ class Bodies:
         except ValueError as error:
             raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
         self._d = d = mujoco.MjData(m)
+        self.is_placed = False
         self.nq, self.nv, self.q, self.v = int(m.nq), int(m.nv), d.qpos, d.qvel
         self.first, self.width = m.tree_dofadr.astype(np.int64), m.tree_dofnum.astype(np.int64)
         ends_q = np.cumsum([0, *(model.nq for model in figures)]).tolist()
@@ -160,6 +162,7 @@ class Bodies:
         # one free body: its angular bias is left out, which makes small things spin without end at 10 ms
         is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
         self._free, self._jointed = moves[is_free], moves[~is_free]
+        self._is_free: Flags = np.isin(np.arange(len(self.first) + 1), self._free)
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
         self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
         self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
@@ -210,6 +213,7 @@ class Bodies:
 
     def let_meet(self, figure: int, *, ground: bool) -> None:
         """Whether a figure meets ground and itself here, as a ragdoll does, or knows them in its own step."""
+        self.is_placed = False
         capsules, points = self._own_geoms[figure]
         group = FIRST << figure
         self._m.geom_contype[points] = POINTS if ground else 0
@@ -219,11 +223,14 @@ class Bodies:
     def carry(self, body: int, place: Array, turn: Array) -> None:
         """Where a body that is moved from outside (mocap) is from now on: place [m] (3,), unit wxyz (4,)."""
         k = int(self._m.body_mocapid[body])
+        self.is_placed = False
         self._d.mocap_pos[k], self._d.mocap_quat[k] = place, turn
 
     def move(self, q: Array, v: Array) -> None:
-        """Put figures and bodies at coordinates (nq,) and velocities (nv,)."""
-        self.q[:], self.v[:] = q, v
+        """Put figures and bodies at coordinates (nq,) and velocities (nv,), unless they are there."""
+        if self.is_placed and np.array_equal(self.q, q) and np.array_equal(self.v, v):
+            return
+        self.q[:], self.v[:], self.is_placed = q, v, True
         mujoco.mj_fwdPosition(self._m, self._d)
         mujoco.mj_fwdVelocity(self._m, self._d)
         self._entries[:-1] = self._d.M
@@ -263,14 +270,10 @@ class Bodies:
         bodies = self.geom_body[contact.geom[known]]
         trees = self._tree_of_body[bodies]
         numbers = contact.efc_address[known][:, None] + np.arange(3)
-        counts, starts = d.efc_J_rownnz[numbers].ravel(), d.efc_J_rowadr[numbers].ravel()
-        row = np.repeat(np.arange(3 * K), counts)
-        entry = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
-        dof = d.efc_J_colind[entry]
-        tree, k = self._tree_of_dof[dof], row // 3
-        side = (tree != trees[k, 0]).astype(np.int64)
-        rows = np.zeros((K, 2, 3, width))
-        rows[k, side, row % 3, dof - self.first[tree]] = d.efc_J[entry]
+        rows = np.empty((K, 2, 3, width))
+        starts, counts = d.efc_J_rowadr[numbers].astype(np.int64), d.efc_J_rownnz[numbers].astype(np.int64)
+        columns = d.efc_J_colind.astype(np.int64)
+        spread_rows(trees, starts, counts, d.efc_J, columns, self._tree_of_dof, self.first, rows)
         # two bodies of one tree share the first block
         trees[trees[:, 0] == trees[:, 1], 1] = -1
         friction = contact.friction[known, 0].copy()
@@ -403,12 +406,13 @@ class Bodies:
 
     def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
         """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and of all but figures on loose bodies."""
-        each = np.einsum("ksrc,kr->ksc", touches.rows[..., :3], p)
+        each = touches.forces(p)
         is_figure = np.append(self.is_figure, False)[touches.trees]
-        is_free = np.isin(touches.trees, self._free)
+        is_free = self._is_free[touches.trees]
         on_figures = is_figure & is_free[:, ::-1]
         others = is_free & ~is_figure[:, ::-1]
-        return each[on_figures].sum(axis=0), each[others].sum(axis=0)
+        sign = np.array([-1.0, 1.0])
+        return (on_figures @ sign) @ each, (others @ sign) @ each
 
     def work(self, touches: Touches, p: Array, k: Index, side: Index, v: Array) -> float:
         """Work of impulses of the contacts k on the body at that side, moving at mean velocities v (nv,) [J]."""

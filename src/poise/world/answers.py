@@ -92,8 +92,8 @@ def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: 
     k, side = np.nonzero(bodies.figure_of[touches.trees] == number)
     mine = touches.trees[k, 1 - side] >= (0 if ground else -1)
     k, side = k[mine], side[mine]
-    # a free root's first three dofs move the whole figure: they hold the force
-    forces, parts = np.einsum("krc,kr->kc", touches.rows[k, side, :, :3], p[k]) / dt, touches.bodies[k, side]
+    sign = np.where(side == 0, -1.0, 1.0)[:, None]
+    forces, parts = sign * touches.forces(p)[k] / dt, touches.bodies[k, side]
     out: list[Force] = []
     for body in np.unique(parts).tolist():
         own = parts == body

@@ -35,8 +35,8 @@ LARGEST = 128
 FEW, TURNS_AT_ONCE, TOLERANCE = 300, 25, 1e-5
 """Turns of splitting before Newton's method tries again, how many there are between two choices of its step, and the
 velocity at which both end [m/s]."""
-STEPS = 20
-"""Most steps of Newton's method, which comes before splitting."""
+STEPS, GOOD = 60, 1e-4
+"""Most steps of Newton's method, which comes before splitting, and the velocity below which it is not needed [m/s]."""
 SOFT = np.array([0.002, 0.006, 0.006])
 """Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
 same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
@@ -94,7 +94,8 @@ def solve_contacts(
         return Impulses.none(0, v)
     trees, friction = touches.trees, touches.friction
     given = trees, first, width, touches.rows, answers, wanted, friction, largest
-    diagonal = np.einsum("ksrw,ksrw->kr", touches.rows, answers)
+    diagonal = np.empty((K, 3))
+    contact_diagonals(trees, touches.rows, answers, diagonal)
     p, now = start.copy(), v.copy()
     apply_impulses(trees, first, width, answers, p, now)
     islands = [own for own in islands_of(trees, exact) if len(own) <= LARGEST]
@@ -115,16 +116,22 @@ def solve_contacts(
         now = v.copy()
         apply_impulses(trees, first, width, answers, p, now)
     u = _speeds(touches, first, width, now) - wanted
-    return Impulses(p, now, _natural(u, p, friction, diagonal.mean(axis=1), largest))
+    residual = np.empty(K)
+    law_residuals(u, p, friction, diagonal.mean(axis=1), largest, residual)
+    return Impulses(p, now, residual)
 
 
 def exactly(A: Array, g: Array, friction: Array, largest: Array, *starts: Array) -> Array:
-    """Impulses (K, 3) of a dense problem: by Newton's method from each start in turn, or after some splitting."""
+    """Impulses (K, 3) of a dense problem: by Newton's method from each start in turn, or after some splitting.
+
+    What Newton's method brings below `GOOD` is taken.
+    """
     room, tried = np.empty(2 * len(g) ** 2 + 12 * len(g)), []
 
     def is_found(p: Array) -> bool:
         tried.append(p.copy())
-        return newton(A, g, friction, largest, STEPS, TOLERANCE, tried[-1], room) >= 0
+        found = newton(A, g, friction, largest, STEPS, TOLERANCE, tried[-1], room) >= 0
+        return found or bool(natural_residual(A, g, friction, tried[-1], largest).max() < GOOD)
 
     if any(is_found(p) for p in starts) or is_found(split(A, g, friction, tried[0], largest, turns=FEW)):
         return tried[-1]
@@ -243,8 +250,10 @@ def sweep_contacts(
 def newton(A, g, friction, largest, most, tolerance, p, room):
     """Newton's method for p = P(p − (A p + g) / d): P clips normals, and tangents onto the disc of their friction.
 
-    A step that does not bring the residual down is halved, three times at most. p is left at the best seen; returns
-    the number of steps, or −1 if they do not get within the tolerance [m/s]. Source: Alart and Curnier 1991.
+    A step that does not bring the residual down is halved, and taken whole if that is no better; the following steps
+    are damped until whole ones bring it down (chosen on one seed of rubble). p is left at the best seen; returns the
+    number of steps, or −1 if they do not get within the tolerance [m/s]. Source: Alart and Curnier 1991. Deviates: the
+    damping.
     """
     del room
     K, n = len(friction), len(g)
@@ -261,7 +270,7 @@ def newton(A, g, friction, largest, most, tolerance, p, room):
 
     now = p.copy()
     y, size, radius, wrong, merit = look(now)
-    best = np.inf
+    best, damping = np.inf, 0.0
     for turn in range(most + 1):
         worst = float(np.abs(wrong * d[:, None]).max())
         if worst < best:
@@ -283,17 +292,23 @@ def newton(A, g, friction, largest, most, tolerance, p, room):
         M = np.eye(n) + np.einsum("kij,kjn->kin", D, (A / np.repeat(d, 3)[:, None]).reshape(K, 3, n)).reshape(n, n)
         for i in range(K):
             M[3 * i : 3 * i + 3, 3 * i : 3 * i + 3] -= D[i]
+        follows_row = np.repeat((friction < 0.0) | ((y[:, 0] > 0.0) & (friction > 0.0)), 3)
+        follows_row[::3] = follows
+        M[np.diag_indices(n)] += damping * follows_row  # the others go where they are sent
         try:
             step = np.linalg.solve(M, -wrong.ravel()).reshape(K, 3)
         except np.linalg.LinAlgError:
             break
-        last, part, tried = merit, 1.0, now
-        for halved in range(4):
-            tried = now + part * step
-            y, size, radius, wrong, merit = look(tried)
-            if merit < last or halved == 3:
-                break
-            part *= 0.5
+        last, tried = merit, now + step
+        y, size, radius, wrong, merit = look(tried)
+        if merit < last:
+            damping *= 0.5
+        else:
+            whole, half = merit, now + 0.5 * step
+            seen = look(half)
+            if seen[-1] < max(last, whole):
+                tried, (y, size, radius, wrong, merit) = half, seen
+            damping = min(max(2.0 * damping, 3e-3), 0.1)
         now = tried
     return -1
 
@@ -351,16 +366,29 @@ def project(p: Array, friction: Array, largest: Array | None = None) -> Array:
 
 def natural_residual(A: Array, g: Array, friction: Array, p: Array, largest: Array | None = None) -> Array:
     """How far impulses (K, 3) are from the law of each contact, as a velocity [m/s], shape (K,)."""
-    K = len(friction)
-    mean = np.einsum("kiki->k", A.reshape(K, 3, K, 3)) / 3.0
-    return _natural((A @ p.ravel() + g).reshape(-1, 3), p, friction, mean, largest)
+    K, out = len(friction), np.empty(len(friction))
+    mean = A.diagonal().reshape(K, 3).mean(axis=1)
+    largest = np.full(K, np.inf) if largest is None else largest
+    law_residuals((A @ p.ravel() + g).reshape(-1, 3), p, friction, mean, largest, out)
+    return out
 
 
-def _natural(u: Array, p: Array, friction: Array, mean: Array, largest: Array | None) -> Array:
+@compiled(
+    "const real u[k][3], const real p[k][3], const real friction[k], const real mean[k], const real largest[k],"
+    "real out[k]"
+)
+def law_residuals(u, p, friction, mean, largest, out):
+    """How far each contact is from its law at velocities u, as a velocity; mean is that of its diagonal of A."""
     mean = np.maximum(mean, 1e-9)[:, None]
     wrong = u.copy()
     wrong[:, 0] += np.maximum(friction, 0.0) * np.hypot(u[:, 1], u[:, 2])
-    return np.max(np.abs(mean * (p - project(p - wrong / mean, friction, largest))), axis=1)
+    out[:] = np.max(np.abs(mean * (p - project(p - wrong / mean, friction, largest))), axis=1)
+
+
+@compiled("const word trees[k][2], const real rows[k][2][3][w], const real answers[k][2][3][w], real diagonal[k][3]")
+def contact_diagonals(trees, rows, answers, diagonal):
+    """The diagonal of A, three numbers a contact."""
+    diagonal[:] = np.einsum("ksrw,ksrw,ks->kr", rows, answers, trees >= 0)
 
 
 def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
@@ -368,16 +396,23 @@ def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
     out = np.zeros((len(touches.gaps), 3))
     if before is not None:
         taken = np.zeros(len(p), dtype=np.bool_)
-        remember(touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, out)
+        head, following = np.empty(len(p) + 1, dtype=np.int64), np.empty(len(p), dtype=np.int64)
+        remember(
+            touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out
+        )  # fmt: skip
     return out
 
 
 @compiled(
     "const word bodies[k][2], const real places[k][3], const word before[m][2], const real places_before[m][3],"
-    "const real impulses[m][3], real near, flag taken[m], real p[k][3]"
+    "const real impulses[m][3], real near, flag taken[m], word head[h], word following[m], real p[k][3]"
 )
-def remember(bodies, places, before, places_before, impulses, near, taken, p):
-    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero."""
+def remember(bodies, places, before, places_before, impulses, near, taken, head, following, p):
+    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero.
+
+    The compiled one finds the bodies by lists, whose heads and followers need room.
+    """
+    del head, following
     taken[:], p[:] = False, 0.0
     for i, place in enumerate(places):
         away = np.abs(places_before - place).max(axis=1)

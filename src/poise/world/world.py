@@ -244,6 +244,7 @@ class World:
         if saved.kept[0][0] is not self:
             raise InvalidValue("This was saved by another world; each world restores what it saved itself.")
         restore(saved.kept)
+        self.bodies.is_placed = False
         self._carry(self.time)
         self._let_meet()
 

@@ -1,12 +1,20 @@
 /* Impulses at contacts between bodies; the twins are in `world/contacts.py`. */
 #include "core.h"
 
+static real dot6(const real *x, const real *y) {
+    return ((x[0] * y[0] + x[1] * y[1]) + (x[2] * y[2] + x[3] * y[3])) + (x[4] * y[4] + x[5] * y[5]);
+}
+
 /* Velocity along one row of a contact, of both its trees. */
 static real along(const word *trees, const word *first, const word *width, word w, const real *rows, word r,
                   const real *v) {
     real sum = 0;
     for (word side = 0; side < 2; side++)
-        if (trees[side] >= 0) sum += dot(rows + (3 * side + r) * w, v + first[trees[side]], width[trees[side]]);
+        if (trees[side] >= 0) {
+            const real *J = rows + (3 * side + r) * w, *own = v + first[trees[side]];
+            word many = width[trees[side]];
+            sum += many == 6 ? dot6(J, own) : dot(J, own, many);
+        }
     return sum;
 }
 
@@ -59,6 +67,28 @@ API word sweep_contacts(word k, word t, word w, word nv, const word *trees, cons
     return sweeps;
 }
 
+/* The point of a contact's cone nearest to p, cut off at the largest impulse. */
+static void project_cone(const real *p, real mu, real most, real *out) {
+    real size = sqrt(p[1] * p[1] + p[2] * p[2]);
+    memcpy(out, p, 3 * sizeof *p);
+    if (mu < 0) return;
+    if (size > mu * p[0] || p[0] < 0) {
+        real normal = mu * size <= -p[0] ? 0 : (p[0] + mu * size) / (1 + mu * mu);
+        real part = size > 0 ? mu * normal / size : 0;
+        out[0] = normal;
+        out[1] = part * p[1];
+        out[2] = part * p[2];
+    }
+    if (out[0] > most) {
+        real across = sqrt(out[1] * out[1] + out[2] * out[2]), held = mu * most;
+        out[0] = most;
+        if (across > held) {
+            out[1] *= held / across;
+            out[2] *= held / across;
+        }
+    }
+}
+
 API word split_cones(word n, word k, word m, const real *inverse, const real *g, const real *friction,
                      const real *largest, const real *scale, word cones, real rho, word most, real tolerance, real *y, real *z,
                      real *room, real *left) {
@@ -73,23 +103,10 @@ API word split_cones(word n, word k, word m, const real *inverse, const real *g,
         left[0] = left[1] = 0;
         for (word i = 0; i < cones; i++) {
             real a = x[3 * i] - y[3 * i] / rho, b = x[3 * i + 1] - y[3 * i + 1] / rho;
-            real c = x[3 * i + 2] - y[3 * i + 2] / rho, size = sqrt(b * b + c * c), mu = friction[i];
-            real next[3] = {a, b, c};
-            if (mu >= 0 && (size > mu * a || a < 0)) { /* without friction size and mu * a may both be zero */
-                real normal = mu * size <= -a ? 0 : (a + mu * size) / (1 + mu * mu);
-                real part = size > 0 ? mu * normal / size : 0;
-                next[0] = normal;
-                next[1] = part * b;
-                next[2] = part * c;
-            }
-            if (next[0] > largest[i]) { /* the largest force: what is beyond it gives way */
-                real across = sqrt(next[1] * next[1] + next[2] * next[2]), held = mu * largest[i];
-                next[0] = largest[i];
-                if (across > held) {
-                    next[1] *= held / across;
-                    next[2] *= held / across;
-                }
-            }
+            real c = x[3 * i + 2] - y[3 * i + 2] / rho;
+            const real away[3] = {a, b, c};
+            real next[3];
+            project_cone(away, friction[i], largest[i], next);
             for (word r = 0; r < 3; r++) {
                 word j = 3 * i + r;
                 real gap = x[j] - next[r];
@@ -162,6 +179,8 @@ static word solve_dense(word n, real *M, real *x) {
     return 1;
 }
 
+static const real least = 3e-3, most_damping = 0.1; /* as in the twin */
+
 API word newton(word n, word k, word m, const real *A, const real *g, const real *friction, const real *largest,
                 word most, real tolerance, real *p, real *room) {
     real *d = room, *y = d + n, *wrong = y + n, *now = wrong + n, *step = now + n, *right = step + n, *row = right + n;
@@ -171,7 +190,7 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
     for (word i = 0; i < k; i++)
         d[i] = larger(1e-9, (A[3 * i * (n + 1)] + A[(3 * i + 1) * (n + 1)] + A[(3 * i + 2) * (n + 1)]) / 3);
     memcpy(now, p, (size_t)n * sizeof *p);
-    real merit = look(k, A, g, friction, largest, d, now, y, wrong);
+    real damping = 0, merit = look(k, A, g, friction, largest, d, now, y, wrong);
     for (word turn = 0; turn <= most; turn++) {
         real worst = 0;
         for (word j = 0; j < n; j++) worst = larger(worst, fabs(wrong[j]) * d[j / 3]);
@@ -207,6 +226,7 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
                 if (D[s] != 0) add(D[s] / d[i], A + (3 * i + s) * n, row, n);
                 row[3 * i + s] += (s == r) - D[s];
             }
+            row[j] += damping;
             right[u] = -wrong[j];
             for (word x = 0; x < count; x++) M[u * count + x] = row[unknown[x]];
             word next = 0;
@@ -217,24 +237,44 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
         }
         if (!solve_dense(count, M, right)) return -1;
         for (word u = 0; u < count; u++) step[unknown[u]] = right[u];
-        real last = merit, part = 1;
-        for (word halved = 0; halved < 4; halved++, part *= 0.5) {
-            for (word j = 0; j < n; j++) tried[j] = now[j] + part * step[j];
+        real last = merit;
+        for (word j = 0; j < n; j++) tried[j] = now[j] + step[j];
+        merit = look(k, A, g, friction, largest, d, tried, y, wrong);
+        if (merit < last) {
+            damping *= 0.5;
+        } else {
+            real whole = merit;
+            for (word j = 0; j < n; j++) tried[j] = now[j] + 0.5 * step[j];
             merit = look(k, A, g, friction, largest, d, tried, y, wrong);
-            if (merit < last) break;
+            if (merit >= last && !(merit < whole)) { /* neither is better: the whole step leads further */
+                for (word j = 0; j < n; j++) tried[j] = now[j] + step[j];
+                merit = look(k, A, g, friction, largest, d, tried, y, wrong);
+            }
+            damping = smaller(larger(2 * damping, least), most_damping);
         }
         memcpy(now, tried, (size_t)n * sizeof *p);
     }
     return -1;
 }
 
-API void remember(word k, word m, const word *bodies, const real *places, const word *before, const real *places_before,
-                  const real *impulses, real near, flag *taken, real *p) {
+static word pair_of(const word *bodies, word h) {
+    return (word)(((uint64_t)bodies[0] * 2654435761u + (uint64_t)bodies[1]) % (uint64_t)h);
+}
+
+API void remember(word k, word m, word h, const word *bodies, const real *places, const word *before,
+                  const real *places_before, const real *impulses, real near, flag *taken, word *head, word *following,
+                  real *p) {
     memset(taken, 0, (size_t)m);
+    for (word x = 0; x < h; x++) head[x] = -1; /* those of a pair follow each other in a list, the first one first */
+    for (word j = m - 1; j >= 0; j--) {
+        word own = pair_of(before + 2 * j, h);
+        following[j] = head[own];
+        head[own] = j;
+    }
     for (word i = 0; i < k; i++) {
         real nearest = near;
         word found = -1;
-        for (word j = 0; j < m; j++) {
+        for (word j = head[pair_of(bodies + 2 * i, h)]; j >= 0; j = following[j]) {
             if (before[2 * j] != bodies[2 * i] || before[2 * j + 1] != bodies[2 * i + 1] || taken[j]) continue;
             real away = 0;
             for (word r = 0; r < 3; r++) away = larger(away, fabs(places[3 * i + r] - places_before[3 * j + r]));
@@ -246,6 +286,29 @@ API void remember(word k, word m, const word *bodies, const real *places, const 
         for (word r = 0; r < 3; r++) p[3 * i + r] = found < 0 ? 0 : impulses[3 * found + r];
         if (found >= 0) taken[found] = 1;
     }
+}
+
+API void law_residuals(word k, const real *u, const real *p, const real *friction, const real *mean, const real *largest,
+                       real *out) {
+    for (word i = 0; i < k; i++) {
+        const real *v = u + 3 * i, *own = p + 3 * i;
+        real d = larger(1e-9, mean[i]), across = sqrt(v[1] * v[1] + v[2] * v[2]), near[3];
+        real far[3] = {own[0] - (v[0] + larger(0, friction[i]) * across) / d, own[1] - v[1] / d, own[2] - v[2] / d};
+        project_cone(far, friction[i], largest[i], near);
+        out[i] = 0;
+        for (word r = 0; r < 3; r++) out[i] = larger(out[i], fabs(d * (own[r] - near[r])));
+    }
+}
+
+API void contact_diagonals(word k, word w, const word *trees, const real *rows, const real *answers, real *diagonal) {
+    for (word i = 0; i < k; i++)
+        for (word r = 0; r < 3; r++) {
+            diagonal[3 * i + r] = 0;
+            for (word s = 0; s < 2; s++) {
+                word at = (3 * (2 * i + s) + r) * w;
+                if (trees[2 * i + s] >= 0) diagonal[3 * i + r] += dot(rows + at, answers + at, w);
+            }
+        }
 }
 
 /* The first of the group of a tree; trees on the way there come nearer to it. */
@@ -309,13 +372,31 @@ API void apply_impulses(word k, word t, word w, word nv, const word *trees, cons
 API void answer_free(word k, word t, word w, const word *trees, const real *inverse, const real *rows, real *answers) {
     word n = w < 6 ? w : 6;
     for (word i = 0; i < 2 * k; i++) {
-        const real *own = inverse + 36 * (trees[i] < 0 ? t - 1 : trees[i]);
+        if (trees[i] < 0) {
+            for (word r = 0; r < 3; r++) fill(0.0, answers + (3 * i + r) * w, n);
+            continue;
+        }
+        const real *own = inverse + 36 * trees[i];
         for (word r = 0; r < 3; r++) {
             const real *J = rows + (3 * i + r) * w;
-            real *W = answers + (3 * i + r) * w;
-            for (word x = 0; x < n; x++) W[x] = 0;
+            real W[6] = {0};
             for (word y = 0; y < n; y++)
-                for (word x = 0; x < n; x++) W[x] += J[y] * own[6 * y + x];
+                for (word x = 0; x < 6; x++) W[x] += J[y] * own[6 * y + x];
+            memcpy(answers + (3 * i + r) * w, W, (size_t)n * sizeof *W);
         }
     }
+    (void)t;
+}
+
+/* Twin in `physics/collisions.py`. */
+API void spread_rows(word k, word e, word d, word t, word w, const word *trees, const word *starts, const word *counts,
+                     const real *values, const word *columns, const word *tree_of_dof, const word *first, real *rows) {
+    (void)e, (void)d, (void)t;
+    fill(0.0, rows, 6 * w * k);
+    for (word i = 0; i < k; i++)
+        for (word r = 0; r < 3; r++)
+            for (word x = starts[3 * i + r]; x < starts[3 * i + r] + counts[3 * i + r]; x++) {
+                word tree = tree_of_dof[columns[x]], side = tree != trees[2 * i];
+                rows[(3 * (2 * i + side) + r) * w + columns[x] - first[tree]] = values[x];
+            }
 }
