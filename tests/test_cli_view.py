@@ -201,8 +201,7 @@ def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_pa
 def test_a_part_of_a_clip_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "part.html"
     assert (
-        run(["view", str(poise.sample_path("walk")), "--record", str(page), "--start", "1", "--end", "1.5", "--plain"])
-        == 0
+        run(["view", str(poise.sample_path("walk")), "-o", str(page), "--start", "1", "--end", "1.5", "--plain"]) == 0
     )
     assert read_recording(page).header["times"]["shape"] == [31]
     assert run(["view", str(poise.sample_path("walk")), "--record", str(page), "--overwrite", "--start", "nan"]) == 2

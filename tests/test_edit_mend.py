@@ -82,6 +82,14 @@ def test_what_was_tried_in_vain_is_not_tried_again_on_the_same_motion() -> None:
     assert sum(note.startswith("ground for skate") for note in notes) == 1
 
 
+def test_what_is_left_is_named_with_joint_and_frames() -> None:
+    motion = FAULTS["flip 120°"][0]("sample", np.random.default_rng([5, 1])).motion
+    report = mend(motion, only=["size"]).report
+    left = report["after"]["findings"]
+    assert left
+    assert [f"Left: {f['sentence']}." for f in left[:3]] == [n for n in report["notes"] if n.startswith("Left: ")]
+
+
 @needs_motions
 def test_a_swing_that_turns_limbs_far_more_than_the_body_says_so() -> None:
     motion = FAULTS["air turn 10°"][0]("leaps", np.random.default_rng([5, 1])).motion

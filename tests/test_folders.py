@@ -53,6 +53,15 @@ def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.Captu
     assert list(states.values()).count("done") == 3
 
 
+def test_a_run_that_nobody_watches_says_how_far_it_is(
+    clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.modules["poise.cli.app"], "SAYS_EVERY", 0.0)
+    assert run(["convert", str(clips), str(tmp_path / "out"), "--to", "glb", "--jobs", "1"]) == 1
+    told = capsys.readouterr().err
+    assert [f"{k} of 4 done, about " in told for k in (1, 2, 3, 4)] == [True, True, True, False]
+
+
 def test_what_is_done_is_not_done_again(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     words = ["convert", str(clips), str(out), "--to", ".npz", "--jobs", "1"]

@@ -95,6 +95,8 @@ def test_the_command_reaches_and_saves_the_way_or_the_pose(
         (["adult", "--place", "left_hand 1,nan,1", "-o", "a.bvh"], "three finite meters"),
         (["adult", "--place", "wing 1,2,3", "-o", "a.bvh"], "wing"),
         (["adult", "--place", "left_hand 1,2,1"], "No output was given"),
+        (["adult", "--seconds", "2"], "--seconds is for the way to a --place"),
+        (["walk.bvh", "--place", "left_hand 1,2,1", "--place", "LeftHand 1,2,2", "-o", "a.bvh"], "are one body"),
         (["adult", "--at", "1", "--place", "left_hand 1,2,1", "-o", "a.bvh"], "--at"),
         (["adult", "--seconds", "0", "--place", "left_hand 1,2,1", "-o", "a.bvh"], "seconds is 0"),
         (["walk.bvh", "--at", "99", "--place", "left_hand 1,2,1", "-o", "a.bvh"], "99 s"),

@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time as clock
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -227,6 +228,28 @@ def progress(**options: Any) -> Progress:
 
     # rich before 15 ends even a disabled display with an empty line where stderr is not a terminal
     return Progress(console=Console(stderr=True, quiet=not sys.stderr.isatty()), transient=True, **options)
+
+
+SAYS_EVERY = 30.0
+"""Time between two lines of a `Pace` [s]."""
+
+
+class Pace:
+    """How far a long run is, said in a line now and then where stderr is no terminal and no bar is seen."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._begun = self._said = clock.monotonic()
+
+    def advance(self) -> None:
+        """One more is done."""
+        self._done, now = self._done + 1, clock.monotonic()
+        if sys.stderr.isatty() or self._done >= self._total or now - self._said < SAYS_EVERY:
+            return
+        self._said = now
+        left = (now - self._begun) / self._done * (self._total - self._done)
+        time = f"{left:.0f} s" if left < 100.0 else f"{left / 60.0:.0f} min"
+        note(f"{self._done} of {self._total} done, about {time} left")
 
 
 @contextmanager

@@ -273,7 +273,7 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
         )
         found["glitches"] = Evidence(len(glitches), 0.8, f"{kinds}; between frames {frames}; {', '.join(names[:6])}")
         warnings.append(
-            f"{len(glitches)} capture glitches ({kinds}) between frames {frames}. Nothing was mended; "
+            f"{len(glitches)} glitches ({kinds}) between frames {frames}. Nothing was mended; "
             "simulate does not solve in these frames."
         )
     loop = phases.find_loop(motion)

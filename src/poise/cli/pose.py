@@ -35,7 +35,7 @@ def pose(
         option("'JOINT X,Y,Z'", "Where a joint goes, in meters, Z up. Can be repeated. Without it: a page to drag in."),
     ] = None,
     at: Annotated[float | None, option("S", "Time of the clip whose pose it begins in. Default: its start.")] = None,
-    seconds: Annotated[float, option("S", "How long the way to --place takes.")] = 3.0,
+    seconds: Annotated[float | None, option("S", "How long the way to --place takes. Default: 3.")] = None,
     still: Annotated[bool, flag("--still", "Save the last pose alone, not the way there.")] = False,
     record: options.Record = None,
     overwrite: options.Overwrite = False,
@@ -56,6 +56,8 @@ def pose(
     live = not places
     if not live and output is None and record is None and not json:
         raise InvalidValue("No output was given. Give -o or --record FILE, or leave --place out to drag in a page.")
+    if live and seconds is not None:
+        raise InvalidValue("--seconds is for the way to a --place; give one, or leave --seconds out to drag in a page.")
     require_kinds(output, record, live=live)
     output_paths((output, record), "-o and --record", inputs=_files(who), overwrite=overwrite)
     character, q, drawn = *_begun(who, at), drawn_of(who)
@@ -66,7 +68,7 @@ def pose(
             source = LivePose(character, q, drawn=drawn, title=f"poise pose {who}")
             result = play_live(source, port=port, headless=headless, is_saved=output is not None)
         else:
-            found = posed(character, q, places, seconds=seconds, dt=STEP)
+            found = posed(character, q, places, seconds=3.0 if seconds is None else seconds, dt=STEP)
             times = STEP * np.arange(len(found.q), dtype=np.float64)
             report = {"schema": "poise.pose/1", "interrupted": False, "places": places, "off_m": found.off}
             result = LiveResult(character, found.q, times, report, drawn)

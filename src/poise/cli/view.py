@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from poise.cli import options
 from poise.cli.app import app, note, note_warnings, out, output_path, waiting
-from poise.cli.options import argument, flag
+from poise.cli.options import argument, flag, option
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ def view(
     ] = False,
     plain: Annotated[bool, flag("--plain", "Show only the figures, without forces, momenta and flights.")] = False,
     headless: Annotated[bool, flag("--headless", "Print the address; open no browser.")] = False,
-    record: options.Record = None,
+    record: Annotated[
+        Path | None,
+        option("OUT", "Page to play (.html), film (.mp4, .gif) or strip of stills (.png).", "--record", "-o"),
+    ] = None,
     overwrite: options.Overwrite = False,
     skeleton: options.Skeleton = None,
     clip: options.Clip = None,
@@ -45,7 +48,7 @@ def view(
 
     Recordings of markers (TRC, C3D) are shown too, one at a time.
 
-    With --record, a file is written instead.
+    With --record or -o, a file is written instead.
 
     Example: [bold]poise view walk.bvh shoved.bvh --side-by-side[/bold]
     """

@@ -60,6 +60,10 @@ class Job:
         return {"scope": self.scope, "budget": self.budget}
 
 
+MOST_NAMED = 3
+"""Findings that are left are named with joint and frames, so many of them."""
+
+
 @dataclass(frozen=True)
 class Mender:
     """A tool, and the findings it is for."""
@@ -337,6 +341,8 @@ def _notes(before: Sequence[Finding], left: Sequence[Finding], steps: Sequence[d
         f"{len(before)} failing finding{'s' * (len(before) != 1)} before, {len(left)} after"
         + (f": {', '.join(names)}." if names else ".")
     )
+    notes += [f"Left: {f.sentence}." for f in left[:MOST_NAMED]]
+    notes += [f"Left: {len(left) - MOST_NAMED} more; poise check lists all."] * (len(left) > MOST_NAMED)
     return tuple(notes)
 
 

@@ -196,10 +196,15 @@ def pose(
 
     Raises:
         UnknownName: if there is no such body.
-        InvalidValue: if a place is not three finite meters, or the time is out of range.
+        InvalidValue: if a place is not three finite meters, two names mean one body, or the time is out of range.
     """
     if not dt <= seconds <= 600.0:
         raise InvalidValue(f"seconds is {seconds:g}; give at least {dt:g}, which is one step, and at most 600.")
+    named: dict[int, str] = {}
+    for body in places:
+        other = named.setdefault(character.body_index(body), body)
+        if other != body:
+            raise InvalidValue(f"{other!r} and {body!r} are one body, which goes to one place; leave one out.")
     poser = Poser(character, q, dt=dt, terrain=terrain)
     for body, place in places.items():
         poser.drag(body, place)
