@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import poise
@@ -182,6 +182,7 @@ def test_any_words_at_all(tmp_path: Path, words: list[str]) -> None:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, len(PLAIN) - 1), st.integers(0, 60), st.binary(max_size=12))
+@example(at=PLAIN.index("LeftLeg"), length=0, new=b"}")
 def test_any_bytes_exchanged(tmp_path: Path, at: int, length: int, new: bytes) -> None:
     data = PLAIN.encode()
     path = put(tmp_path, data[:at] + new + data[at + length :])

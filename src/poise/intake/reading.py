@@ -26,6 +26,7 @@ PERSON_LEGS = (0.3, 1.2)
 """Thigh and shank of people, children too, that raise no question [m]."""
 TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
+PERSON = "a grown person has 0.82 m"
 MISLABELED = {0.5: 0.01, 2.0: 0.01}
 """How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
 DOUBTED = 0.6
@@ -198,12 +199,12 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
 def _unit(
     figure: Figure, custom: Custom, answer: Answer, best: Scale, evidence: dict[str, Evidence], warnings: list[str]
 ) -> float:
-    size = f"{figure.anatomy.size_words} {figure.leg:.4g} units, so {{:.2f}} m; a grown person has 0.82 m"
+    size = f"{figure.anatomy.size_words} {figure.leg:.4g} units, so"
     if custom.given_unit is not None:
         name = unit_name(custom.given_unit)
         words = f" ({UNIT_WORDS[name]})" if name else ""
         evidence["unit"] = Evidence(
-            custom.given_unit, 1.0, f"given by the user{words}; {size.format(figure.leg * custom.given_unit)}"
+            custom.given_unit, 1.0, f"given by the user{words}; {size} {figure.leg * custom.given_unit:.2f} m; {PERSON}"
         )
         return custom.given_unit
     unit, confidence = best.unit, answer.confidence
@@ -212,7 +213,7 @@ def _unit(
         unit, confidence = usual, min(0.4, confidence)
     others = "; ".join(r for r in answer.reasons if "thigh and shank" not in r and "its size" not in r)
     doubts = "; ".join(r for r in answer.doubts if "thigh and shank" not in r and "its size" not in r)
-    reason = f"{UNIT_WORDS[unit_name(unit) or 'm']}: {size.format(figure.leg * unit)}"
+    reason = f"{UNIT_WORDS[unit_name(unit) or 'm']}: {size} {figure.leg * unit:.2f} m; {PERSON}"
     reason += f"; {others}" if others else ""
     reason += f"; against it: {doubts}" if doubts else ""
     evidence["unit"] = Evidence(unit, round(confidence, 2), reason)
