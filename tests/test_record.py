@@ -109,6 +109,15 @@ def test_a_ghost_lets_shine_through_what_is_behind_it() -> None:
     )
 
 
+def test_a_figure_that_is_thrown_far_by_a_hard_push_is_framed_itself() -> None:
+    track = sliding_track(TIMES)
+    far = np.clip(TIMES - 1.0, 0.0, 0.5)[:, None, None] * np.array([30.0, 0.0, 0.0])
+    push = Arrow(0, 0, 0.8, 1.2, np.array([50000.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.5]))
+    thrown = a_scene(tracks=(replace(track, positions=track.positions + far),), arrows=(push,))
+    assert 0.0 < Follow(thrown, Camera()).height < 2.0 * Follow(a_scene(), Camera()).height
+    assert 0.0 < Follow(thrown, Camera()).width < 6.0 * 1.8
+
+
 def test_a_push_is_an_arrow_that_ends_at_the_body() -> None:
     push = Arrow(0, 0, 0.8, 1.2, np.array([200.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.5]))
     scene = a_scene(arrows=(push,), tracks=(sliding_track(TIMES, style=BLUE),))

@@ -27,6 +27,7 @@ FIELD_OF_VIEW = 24.0
 
 _FOLLOW = 0.45  # standard deviation of the camera's smoothing [s]
 _BELOW = 0.4  # ground deeper below the lowest place than this, in heights of the figure, is not shown
+_BEHIND = 0.6  # the camera stays at most so far behind a figure that is thrown, in its heights
 _WAYS = np.array([w for w in np.ndindex(3, 3, 3) if w != (1, 1, 1)], dtype=np.float64) - 1.0  # to all sides
 _FEET = 0.14  # the ground under the figure stands at least this far up the picture
 
@@ -115,6 +116,7 @@ class Follow:
         step = scene.duration / max(len(scene.times) - 1, 1)
         path = np.column_stack([centers[:, :2], ground])
         smooth = _smooth(path, _FOLLOW / step) if step > 0.0 else path
+        smooth = path + _shortened(smooth - path, _BEHIND * stature(scene))
         self.width, self.height, self._feet = _framing(_corners(low, high, smooth), shot, 0.5 * stature(scene))
         self._path = smooth
 
@@ -124,6 +126,12 @@ class Follow:
         height = max(self.height, self.width / aspect) / self._zoom
         shot = Shot(target, self._azimuth, self._elevation, height)
         return replace(shot, target=target + (0.5 - self._feet) * height * shot.up)
+
+
+def _shortened(vectors: Array, most: float) -> Array:
+    """The vectors (…, 3), none longer than `most` [m]."""
+    size = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return vectors * np.minimum(1.0, most / np.maximum(size, 1e-12))
 
 
 def _smooth(path: Array, frames: float) -> Array:
@@ -220,6 +228,7 @@ def _extent(scene: Scene) -> tuple[Array, Array, Array]:
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
     for pushes in push_overlays(scene):
         back = np.nan_to_num(pushes.vectors * pushes.scale * (-1.0 if pushes.is_push else 1.0))
+        back = _shortened(back, stature(scene))  # a longer arrow leaves the picture
         ends = np.where(np.isfinite(pushes.points), pushes.points + back, low[:, None])
         low, high = np.minimum(low, ends.min(axis=1)), np.maximum(high, ends.max(axis=1))
     return low, high, np.mean(centers, axis=0)
