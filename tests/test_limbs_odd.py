@@ -318,6 +318,26 @@ def test_bones_of_the_pelvis_are_no_front_legs() -> None:
     assert found["left_front_leg"][0] == "fore thigh.L"
 
 
+def test_stubs_that_share_the_flesh_of_the_chest_are_not_asked_whether_they_are_legs() -> None:
+    stubs = both(("chest flesh.*", "chest", (0.0, 0.12, -0.05)), ("flesh end.*", "chest flesh.*", (0.0, 0.1, -0.3)))
+    rows: list[Row] = [
+        ("hips", "", (-0.6, 0.0, 1.2)),
+        ("spine", "hips", (0.5, 0.0, 0.0)),
+        ("chest", "spine", (0.5, 0.0, 0.0)),
+        *stubs,  # before the legs in the file
+        ("neck", "chest", (0.3, 0.0, 0.3)),
+        ("head", "neck", (0.3, 0.0, 0.2)),
+    ]
+    for hub, place in (("chest", "fore"), ("hips", "hind")):
+        rows += both(
+            (f"{place} thigh.*", hub, (0.0, 0.15, -0.1)),
+            (f"{place} shin.*", f"{place} thigh.*", (0.02, 0.0, -0.5)),
+            (f"{place} foot.*", f"{place} shin.*", (-0.02, 0.0, -0.5)),
+        )
+    found = limbs(fit(figure(rows, ["fore thigh.L", "hind thigh.R"], ends=[])))
+    assert found["left_front_leg"][0] == "fore thigh.L"
+
+
 def test_limbs_of_one_part_are_known_by_names_written_in_one() -> None:
     parts: list[Row] = [("frog", "", (0.0, 0.0, 0.1)), ("body", "frog", (0.0, 0.0, 0.0))]
     for name, x in (("arm", 0.2), ("leg", -0.2)):

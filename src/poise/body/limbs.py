@@ -317,6 +317,7 @@ def _stands_on_four(
     front = [p for p in pairs if p is not legs and p[0] == chest and chest != root and not _is_wing(tree, p)]
     if legs is None or not front:
         return False
+    front_pair = max(front, key=lambda p: tree.worth(p[1]))  # beside it, stubs may share the flesh of the chest
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0]
     hind_tip = tree.path(legs[1])[-1]
     vote = 0.0
@@ -324,21 +325,21 @@ def _stands_on_four(
     if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
         trunk = trunk_of(tree, root, chest, pairs, rest[None])[0]
         vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else -1.0
-        above = float(rest[tree.path(front[0][1])[-1], 2] - rest[hind_tip, 2])
+        above = float(rest[tree.path(front_pair[1])[-1], 2] - rest[hind_tip, 2])
         vote += 1.0 if above < 0.2 * float(np.linalg.norm(leg)) else 0.0
     if not tree.poses.is_bare:
         trunk = trunk_of(tree, root, chest, pairs, at)
         tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
         vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else -1.0
-    as_much = time_on_ground(tree, front[0]) / max(time_on_ground(tree, legs), 0.25)
+    as_much = time_on_ground(tree, front_pair) / max(time_on_ground(tree, legs), 0.25)
     vote += 2.0 * min(as_much, 1.0) - 1.0
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
-    vote += 0.5 if tree.reach[front[0][1]] > 0.75 * tree.reach[legs[1]] else -1.0
+    vote += 0.5 if tree.reach[front_pair[1]] > 0.75 * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
-    named = _named(tree, front[0])
+    named = _named(tree, front_pair)
     vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
     # a hand of four fingers and more, where the foot has none
-    branches = [max(len(tree.skeleton.children[j]) for j in tree.path(pair[1])) for pair in (front[0], legs)]
+    branches = [max(len(tree.skeleton.children[j]) for j in tree.path(pair[1])) for pair in (front_pair, legs)]
     vote -= 1.5 if branches[0] >= 4 > branches[1] else 0.0
     return vote > 0.6
 
