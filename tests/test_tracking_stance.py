@@ -7,12 +7,15 @@ import pytest
 
 import poise
 from poise.body.character import figure
+from poise.core import rotations
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
 from poise.tracking.balance import Return, Sway, alarm_of, calm_return, must_carry, recovery_steps
 from poise.tracking.calibration import standing_pose
+from poise.tracking.counts import Counts
 from poise.tracking.smooth import calmed
-from poise.tracking.stance import Foot, Goal
+from poise.tracking.stance import Foot, Goal, leans
+from poise.tracking.targets import TargetGenerator
 
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -253,3 +256,34 @@ def test_a_calmed_recording_is_calm_at_its_ends_too(walk: Motion, walker: poise.
         noisy[:, :3] += np.random.default_rng(seed).normal(0.0, 0.005, (len(q), 3))
         ends.append(calmed(walker, noisy, walk.fps).q[[0, -1], :3])
     assert float(np.std(ends, axis=0).mean()) < 0.0045  # of 5 mm
+
+
+def test_a_character_that_is_down_but_has_not_fallen_is_not_complete(
+    walker: poise.Character, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pelvis that stays far lower than the actor's is a crumpled character; a short dip is none."""
+    counts = Counts()
+    for low, lean, steps, complete in (
+        (0.3, 0.0, 20, True),
+        (0.1, 0.5, 1, True),
+        (0.0, 0.7, 20, True),
+        (0.3, 0.0, 20, False),
+    ):
+        for _ in range(steps):
+            counts.see(low, lean, 0.01)
+        assert counts.is_complete is complete
+    still = standing_pose(walker)
+    for lowered, complete in ((0.0, True), (0.3, False)):
+        tracker = PerformanceTracker(walker, walker, actor_standing=still)
+        monkeypatch.setattr(TargetGenerator, "sunk", lowered * walker.leg_length)
+        for _ in range(60):
+            tracker.step(still)
+        assert not tracker.has_fallen
+        assert tracker.counts.is_complete is complete
+
+
+def test_a_turn_about_the_vertical_is_no_lean() -> None:
+    turned = rotations.from_rotation_vector(np.array([0.0, 0.0, 1.2]))
+    tilted = rotations.multiply(turned, rotations.from_rotation_vector(np.array([0.0, 0.4, 0.0])))
+    assert leans(LEVEL, turned) == pytest.approx(0.0, abs=1e-6)
+    assert leans(LEVEL, tilted) == pytest.approx(0.4)

@@ -314,6 +314,15 @@ def _keep(
             draw(replace(scene, title=title), record)
 
 
+def _end_of(data: dict[str, Any]) -> str:
+    """Whether a run followed to the end, in words."""
+    if data["complete"]:
+        return "followed to the end"
+    if data["falls"]:
+        return "fell, or lost the actor"
+    return f"crumpled: the pelvis was far too low or tilted in {data['crumpled_steps']} of {data['steps']} steps"
+
+
 def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
     """What a run was like, in a few lines."""
     from poise.tracking.retarget import BIG
@@ -321,7 +330,7 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
     name = "" if output is None else f"{output}: "
     steps, helped = data["steps"], data["fallback_steps"]
     lines = [
-        f"{name}{'followed to the end' if data['complete'] else 'fell, or lost the actor'}, {data['source']['frames']} "
+        f"{name}{_end_of(data)}, {data['source']['frames']} "
         f"frames, {data['realtime_factor']:.1f} times as fast as real time",
         "roles: "
         + ", ".join(f"{r['limb']}<-{r['actor']}" if r["actor"] else f"{r['limb']}={r['kind']}" for r in data["roles"]),

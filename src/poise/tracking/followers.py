@@ -262,10 +262,11 @@ class Tracking:
             return {"steps": 0}
         forces = [f for counts in self._counts for f in counts.root_force]
         return {
-            "complete": not tracker.has_fallen and not self.restarts,
+            "complete": all(t.is_complete for t in self._counts) and not self.restarts,
             "steps": sum(t.steps for t in self._counts),
             "restarts": self.restarts,
             "fallback_steps": int(sum(t.fallback_steps for t in self._counts)),
+            "crumpled_steps": sum(t.crumpled_steps for t in self._counts),
             "carried_steps": sum(t.carried for t in self._counts),
             "root_residual": {"force_max_N": max(forces, default=0.0)},
             "roles": [{"limb": r.limb, "kind": r.kind, "actor": r.actor or None} for r in tracker.roles],

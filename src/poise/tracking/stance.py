@@ -342,6 +342,11 @@ def _upright(first: Array, second: Array) -> float:
     return math.hypot(w * a + x * b + y * c + z * d, z * a - w * d + y * b - x * c)
 
 
+def leans(first: Array, second: Array) -> float:
+    """The turn between two orientations that no turn about the vertical takes away [rad]."""
+    return 2.0 * math.acos(min(1.0, _upright(first, second)))
+
+
 def pelvis_drop(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> float:
     """How much lower the pelvis has to be for all legs to reach their feet [m].
 

@@ -95,6 +95,11 @@ class TargetGenerator:
         self._styled = np.zeros((2 + len(retargeter.roles), 6))
         self._rise, self._sinking = 0.0, Sinking()
 
+    @property
+    def sunk(self) -> float:
+        """How far the pelvis is lowered for legs to reach their feet [m]."""
+        return self._sinking.depth
+
     def advance(self, time: float, style: Array | None, *, is_beginning: bool) -> Targets:
         """Targets for the actor's present pose.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,10 +39,11 @@ from poise.tracking.calibration import (
     velocity_at,
     with_arms_of,
 )
+from poise.tracking.counts import Counts
 from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
-from poise.tracking.stance import Foot, carrying_points, settle
+from poise.tracking.stance import Foot, carrying_points, leans, settle
 from poise.tracking.targets import STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")
@@ -63,20 +63,6 @@ STILL, STILL_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
 FASTEST, DIVERGED = 40.0, 50.0
 """Joints are not let turn faster [rad/s]. A root that is faster [m/s], for a leg of 0.82 m, has diverged: it stops."""
-
-
-@dataclass
-class Counts:
-    """What a run counts."""
-
-    beginning_steps: int = 0
-    steps: int = 0
-    fallback_steps: int = 0
-    carried: int = 0
-    falls: int = 0
-    fallen_steps: int = 0
-    rising_steps: int = 0
-    root_force: list[float] = field(default_factory=list)
 
 
 class PerformanceTracker:
@@ -424,6 +410,8 @@ class PerformanceTracker:
         off = math.dist(goal.place[0], self.state.data.xpos[1]) / leg
         tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
         danger = max(off / ASTRAY, tilt / TILTED)
+        low = float(goal.place[0, 2] - self.state.data.xpos[1, 2]) + generator.sunk
+        self.counts.see(low / leg, leans(self.q[3:7], goal.turn[0]), self.dt)
         if self.root == "hard":
             caught = (1.0 - generator.alarm) * math.hypot(*generator.catch) / (CAUGHT * leg)
             if max(danger, caught) > 1.0:
