@@ -35,14 +35,14 @@ from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.goals.surroundings import Hold, Movement, Scene, Surface
 from poise.phases.floor import start_of
-from poise.phases.travel import direction_of_travel, find_loop
+from poise.phases.travel import direction_of_travel, find_loop, repeat, with_rounds
 from poise.show.arrays import read_recording
 from poise.show.motion_scene import scene_of_edit
 from poise.show.recording import record
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.newton import improve
-from poise.spacetime.spline import SPAN, Spline, solve_band
+from poise.spacetime.spline import SPAN, Spline, solve_band, solve_loop
 from poise.spacetime.style import STILL
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
@@ -206,6 +206,43 @@ def test_the_step_begins_with_the_derivatives_of_the_cost(fps: float, monkeypatc
                 cost(problem, look(problem, seen.coefficients + s * change), 100.0, problem.price) for s in (1, -1)
             ]
             assert gradients[0][c, n] == pytest.approx((costs[0] - costs[1]) / (4.0 * step), rel=1e-3, abs=1e-3)
+
+
+def test_a_loop_is_solved_as_a_dense_system_with_ties() -> None:
+    rng = np.random.default_rng(5)
+    count, size, lag = 9, 2, 5
+    whole = np.zeros((count * size, count * size))
+    for c in range(count - SPAN + 1):  # squares of rows that see SPAN coefficients each
+        rows = rng.normal(size=(12, SPAN * size))
+        whole[c * size : (c + SPAN) * size, c * size : (c + SPAN) * size] += rows.T @ rows
+    H = np.zeros((count, SPAN, size, size))
+    for c in range(count):
+        for d in range(min(SPAN, count - c)):
+            H[c, d] = whole[(c + d) * size : (c + d + 1) * size, c * size : (c + 1) * size]
+    gradient, turn = rng.normal(size=(count, size)), np.array([[0.0, -1.0], [1.0, 0.0]])
+    y = solve_loop(H, gradient, np.ones(count, dtype=np.bool_), turn, lag)
+    np.testing.assert_allclose(y[lag:], y[: count - lag] @ turn.T, atol=1e-9)
+    free = np.eye(lag * size)  # the first round alone decides
+    tied = np.concatenate([free, np.kron(np.eye(count - lag), turn) @ free[: (count - lag) * size]])
+    expected = np.linalg.solve(tied.T @ whole @ tied, -tied.T @ gradient.ravel())
+    np.testing.assert_allclose(y[:lag].ravel(), expected, atol=1e-9)
+
+
+@needs_motions
+def test_a_loop_stays_a_loop_and_its_seam_is_mended() -> None:
+    motion = poise.load(MOTIONS / "gltf" / "cesium_man.gltf")
+    loop = find_loop(motion)
+    rounds = with_rounds(motion, loop, 6)
+    twice = repeat(motion, 2, blend=0.0)
+    np.testing.assert_allclose(rounds.translations[6:], twice.translations[: rounds.frame_count - 6], atol=1e-12)
+    np.testing.assert_allclose(rounds.times[6:], twice.times[: rounds.frame_count - 6], atol=1e-12)
+    edited = repair(motion, verify=False)
+    assert edited.report["after"]["force_rms"] < 0.3 * edited.report["before"]["force_rms"]
+    ends = edited.motion.rotations[[0, -1]]
+    assert float(rotations.angle_between(ends[0], motion.rotations[0]).max()) > 1e-3  # they change, and both alike
+    assert float(rotations.angle_between(ends[0], ends[1]).max()) < 1e-6
+    kept = repair(motion, exact=[0, motion.frame_count - 1], verify=False).motion
+    assert np.array_equal(kept.rotations[[0, -1]], motion.rotations[[0, -1]])
 
 
 def test_a_standing_figure_is_carried_and_a_flying_one_is_not() -> None:

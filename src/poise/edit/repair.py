@@ -27,8 +27,8 @@ from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.goals.surroundings import Scene
 from poise.phases.floor import carried_ground
-from poise.phases.travel import find_loop
-from poise.spacetime.balance import Problem, apply_offsets, look, problem_of
+from poise.phases.travel import find_loop, with_rounds
+from poise.spacetime.balance import ANGLE, Problem, Round, apply_offsets, look, problem_of
 from poise.spacetime.figure import Figure
 from poise.spacetime.search import ENOUGH, ROUNDS, Limits, Point, is_in_vain, point_of, search, within
 from poise.spacetime.spline import Spline
@@ -38,6 +38,8 @@ AGAIN = 2
 """Times that the changed clip is looked at anew."""
 DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
+LONGEST_LOOP = 20.0
+"""Offsets of a longer loop do not go round, its ends stay as they are: the solution would need much memory [s]."""
 TINY = 1e-9
 """A budget below this is none, and what it is for stays as it is [rad], [m]."""
 NEAR_ENDS = math.radians(10.0)
@@ -155,20 +157,28 @@ def repair(
     asked = _complete(budget, body)
     still = {body.body_index(name) for name in freeze}
     ends, interval = find_loop(motion), _interval(motion, scope)
-    is_loop = ends.is_loop or ends.mismatch < NEAR_ENDS
+    # what is said of single frames, or lies at a place in the world, holds for one round only
+    simple = interval is None and flags is None and scene is None and change is None and not len(exact)
+    goes_round = ends.is_loop and ends.mismatch < ANGLE and motion.duration < LONGEST_LOOP
+    around = Round.of(motion, ends) if goes_round and simple else None
     may = {
         "frozen": still | set(np.flatnonzero(_turn_limits(body, asked) < TINY).tolist()),
         "holds_root": 0 in still or asked.root < TINY,
         "held": _bodies_named(body, keep),
         "exact": exact,
         "interval": interval,
-        "holds_ends": is_loop,
+        "holds_ends": around is None and (ends.is_loop or ends.mismatch < NEAR_ENDS),
+        "around": around,
         "only_touches": flags is not None,
         "grips": grips,
-        "aloft": aloft,
+        "aloft": None if around else aloft,
     }
 
-    problem = problem_of(seen, **may)
+    def looked_at(clip: Motion) -> Analysis:
+        """The clip, with the frames beside it if it is a loop."""
+        return analyze(clip if around is None else with_rounds(clip, ends, around.frames), body, **how)
+
+    problem = problem_of(seen if around is None else looked_at(motion), **may)
     changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
     limits = _limits(problem, asked, budget)
     states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
@@ -178,7 +188,7 @@ def repair(
     chosen = states[number]
     for _ in range(AGAIN if number else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
-        anew = problem_of(analyze(changed_by(chosen), body, **how), made=chosen, **may)
+        anew = problem_of(looked_at(changed_by(chosen)), made=chosen, **may)
         same = {"origins": problem.origins, "room": problem.room, "lift": problem.lift, "looked": problem.looked}
         same["path"] = problem.path
         anew = replace(anew, price=problem.price, ease=problem.ease, **same)
@@ -188,7 +198,9 @@ def repair(
     if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
         number, chosen = 0, states[0]
     held = seen.touch.grips if grips is None else seen.touch.grips | grips
-    looked = {"interval": interval, "only_touches": flags is not None, "grips": grips}
+    # of a loop one round, with its seam
+    measured = interval if around is None else (motion.times[0] - around.spline.spacing, motion.times[-1])
+    looked = {"interval": measured, "only_touches": flags is not None, "grips": grips}
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
     def edited_by(amount: float) -> Edited:
@@ -211,11 +223,11 @@ def repair(
                 "low_pass_hz": seen.filter.hz,
                 "weight": curve[number].weight,
                 "budget": allowed,
-                "loop": is_loop,
+                "loop": ends.is_loop,
             },
-            before=measures(seen, **looked),
-            after=measures(analyze(result, body, **how), **looked) | _changed(changes),
-            kept={"exact_frames": len(exact), "loop": is_loop},
+            before=measures(looked_at(motion), **looked),
+            after=measures(looked_at(result), **looked) | _changed(changes),
+            kept={"exact_frames": len(exact), "loop": ends.is_loop},
             budget=budget,
             character=body,
             amount=amount,

@@ -277,6 +277,32 @@ def repeat(motion: Motion, count: int, *, blend: float = 0.2) -> Motion:
     )
 
 
+def with_rounds(motion: Motion, loop: Loop, count: int) -> Motion:
+    """A loop with the last `count` frames of the round before it and the first of the round after, seams as they are.
+
+    Args:
+        motion: The loop, of more than `count` frames.
+        loop: How it goes round.
+        count: Frames on either side; their times go on from those of the motion.
+    """
+    frames = motion.frame_count
+    last = frames - 1 if loop.repeats_first else frames
+    period = float(motion.times[-1] - motion.times[0]) + (0.0 if loop.repeats_first else motion.dt)
+    wanted = np.arange(-count, frames + count)
+    index = np.where(wanted < 0, wanted + last, np.where(wanted < frames, wanted, wanted - last))
+    rounds = np.where(wanted < 0, -1.0, np.where(wanted < frames, 0.0, 1.0))
+    lift = rotations.from_rotation_vector(np.array([0.0, 0.0, loop.turn]))
+    translations, turned = motion.translations[index].copy(), motion.rotations[index].copy()
+    after, before = rounds > 0.0, rounds < 0.0
+    translations[after, 0] = rotations.rotate(lift, translations[after, 0]) + loop.offset
+    turned[after, 0] = rotations.multiply(lift, turned[after, 0])
+    back = rotations.conjugate(lift)
+    translations[before, 0] = rotations.rotate(back, translations[before, 0] - loop.offset)
+    turned[before, 0] = rotations.multiply(back, turned[before, 0])
+    times = motion.times[index] + rounds * period
+    return replace(motion, times=times, translations=translations, rotations=turned, source=None)
+
+
 def _meeting(motion: Motion, loop: Loop, period: float, blend: float) -> Motion:
     """The motion with its last `blend` seconds bent so that it runs into its own first frame."""
     lift = rotations.from_rotation_vector(np.array([0.0, 0.0, loop.turn]))

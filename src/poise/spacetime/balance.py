@@ -33,7 +33,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
-from poise.phases.travel import in_place_velocity
+from poise.phases.travel import Loop, in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
 from poise.spacetime.spline import SPAN, Spline
 from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of
@@ -61,6 +61,8 @@ SPREAD = 4.0
 """A low-pass at f spreads the force of a landing over 1 / (SPREAD f) to both sides, so a point may carry there too."""
 LIGHT = 0.004
 """Joints that carry less than this share of the mass stay as they are [1]."""
+BESIDE = 3
+"""Knots of the rounds before and after a loop that are looked at, too."""
 EXACT = 1e8
 """Price of an offset in frames that must stay as they are."""
 
@@ -88,6 +90,7 @@ class Problem:
         ease: Share of σ that fits what each offset's joint does in the clip, shape (N,).
         looked: Rotation of the head in the clip, shape (K, 3, 3).
         path: Where the center of mass must pass [m], shape (K, 3); NaN where it is free.
+        round: Of a loop, whose offsets go round, too; None for others.
     """
 
     figure: Figure
@@ -111,6 +114,7 @@ class Problem:
     ease: Array
     looked: Array
     path: Array
+    round: Round | None = None
 
     @cached_property
     def size(self) -> float:
@@ -177,6 +181,40 @@ class Problem:
     def offsets(self, coefficients: Array) -> Array:
         """Of each frame, shape (K, N)."""
         return self.spline.evaluate(coefficients, self.figure.times)
+
+
+@dataclass(frozen=True)
+class Round:
+    """How the offsets of a loop go round: coefficients that are `pieces` apart are the same.
+
+    Attributes:
+        spline: Of the offsets over one round and a little of those beside it.
+        pieces: Knots of a round.
+        yaw: How much a round turns the body about the vertical [rad].
+        frames: Of the rounds before and after that are looked at, too.
+    """
+
+    spline: Spline
+    pieces: int
+    yaw: float
+    frames: int
+
+    @classmethod
+    def of(cls, motion: Motion, loop: Loop) -> Round:
+        """Of a loop; a very short one is looked at without the rounds beside it."""
+        step = max(1, round(motion.fps / RATE))
+        beyond = 0.0 if loop.repeats_first else motion.dt
+        own = _spline(motion.times[::step] if motion.frame_count > 2 * step else motion.times, beyond)
+        period, pieces = float(motion.times[-1] - motion.times[0]) + beyond, own.count - 3
+        spacing, beside = period / pieces, BESIDE if pieces > 2 * BESIDE else 0
+        spline = Spline(own.start - beside * spacing, spacing, pieces + 2 * beside + 3)
+        return cls(spline, pieces, loop.turn, int(beside * spacing / motion.dt + 1e-9))
+
+    def turn_of(self, size: int) -> Array:
+        """What turns offsets (N,) by a round: the root's shift turns with the heading, shape (N, N)."""
+        turn = np.eye(size)
+        turn[:3, :3] = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.0, 0.0, self.yaw])))
+        return turn
 
 
 @dataclass(frozen=True)
@@ -273,6 +311,7 @@ def problem_of(
     exact: Collection[int] = (),
     interval: tuple[float, float] | None = None,
     holds_ends: bool = False,
+    around: Round | None = None,
     only_touches: bool = False,
     grips: Flags | None = None,
     made: Array | None = None,
@@ -288,6 +327,7 @@ def problem_of(
         exact: Frames that stay as they are.
         interval: First and last time at which anything may change [s].
         holds_ends: The first and the last frame stay as they are, with their slopes (a loop).
+        around: The clip is a loop, with frames of the rounds beside it: its offsets go round, too.
         only_touches: Only points that touch may carry, not those that are near the ground and slow too.
         grips: Contact points that hold on, so that their force may pull too, besides those of the analysis, (F, P).
         made: Coefficients (M, N) of offsets that the clip has already and that are priced with the others.
@@ -333,8 +373,7 @@ def problem_of(
     )
     up = np.broadcast_to(np.array([0.0, 0.0, 1.0]), (len(kept), extra, 3))
     places = pose.centers[kept][:, list(held)] if extra else np.zeros((len(kept), 0, 3))
-    least = 2.0 * float(np.median(np.diff(figure.times)))
-    spline = Spline.over(float(figure.times[0]), float(figure.times[-1]), KNOTS, least)
+    spline = around.spline if around is not None else _spline(figure.times)
     return Problem(
         figure,
         character,
@@ -357,7 +396,13 @@ def problem_of(
         ease,
         pose.turns[kept, head],
         np.where(np.zeros(len(kept), dtype=np.bool_) if aloft is None else aloft[kept], pose.com[kept].T, np.nan).T,
+        around,
     )
+
+
+def _spline(times: Array, beyond: float = 0.0) -> Spline:
+    """Knots for offsets over these times and a little beyond [s]."""
+    return Spline.over(float(times[0]), float(times[-1]) + beyond, KNOTS, 2.0 * float(np.median(np.diff(times))))
 
 
 def apply_offsets(character: Character, motion: Motion, offsets: Array, figure: Figure) -> Motion:

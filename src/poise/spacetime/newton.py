@@ -24,7 +24,7 @@ from poise.spacetime.balance import (
     slip_of,
 )
 from poise.spacetime.figure import Pose, demand_rows
-from poise.spacetime.spline import SPAN, solve_band
+from poise.spacetime.spline import SPAN, solve_band, solve_loop
 from poise.spacetime.style import GAZE, gaze_turns, turn_rows
 
 CHUNK = 64
@@ -79,7 +79,11 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     for n in range(4):
         np.add.at(gradient, first + n, basis[:, n, None] * pulls + bend[:, n, None] * bends)
     step = np.zeros((spline.count, figure.size))
-    step[:, used] = solve_band(H, gradient, problem.is_free)
+    if problem.round is None:
+        step[:, used] = solve_band(H, gradient, problem.is_free)
+    else:
+        turn = problem.round.turn_of(figure.size)[np.ix_(used, used)]
+        step[:, used] = solve_loop(H, gradient, problem.is_free, turn, problem.round.pieces)
     return step
 
 

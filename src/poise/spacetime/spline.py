@@ -74,7 +74,7 @@ def solve_band(H: Array, gradient: Array, is_free: Flags) -> Array:
 
     Args:
         H: The band, lower half of a symmetric matrix: shape (M, SPAN, N, N), zero beyond the last coefficient.
-        gradient: Shape (M, N).
+        gradient: Shape (M, N), or several of them, (M, N, R).
         is_free: Shape (M,).
 
     Raises:
@@ -86,7 +86,8 @@ def solve_band(H: Array, gradient: Array, is_free: Flags) -> Array:
         H[c, 1:] = 0.0
         for d in range(1, min(SPAN, c + 1)):
             H[c - d, d] = 0.0
-    y = np.where(is_free[:, None], -gradient, 0.0)
+    y = -gradient
+    y[~is_free] = 0.0
     for start in range(0, count, SPAN - 1):
         _eliminate(H, start, min(SPAN - 1, count - start))
     below = H[:, 1:].reshape(count, -1, size)
@@ -95,10 +96,34 @@ def solve_band(H: Array, gradient: Array, is_free: Flags) -> Array:
         later = y[c + 1 : c + SPAN]
         later -= (below[c, : len(later) * size] @ y[c]).reshape(later.shape)
     for c in range(count - 1, -1, -1):
-        later = y[c + 1 : c + SPAN].ravel()
-        y[c] -= later @ below[c, : len(later)]
+        later = y[c + 1 : c + SPAN]
+        later = later.reshape(-1, *y.shape[2:])
+        y[c] -= below[c, : len(later)].T @ later
         y[c] = solve_triangular(H[c, 0], y[c], lower=True, trans=1, check_finite=False)
     return y
+
+
+def solve_loop(H: Array, gradient: Array, is_free: Flags, turn: Array, lag: int) -> Array:
+    """As `solve_band`, where coefficients a round apart are the same but for a turn: y_{k + lag} = R y_k.
+
+    With these rows as C y = 0: y = y₀ − H⁻¹ Cᵀ (C H⁻¹ Cᵀ)⁻¹ C y₀, y₀ = −H⁻¹ gradient. Overwrites H.
+
+    Args:
+        H, gradient, is_free: As for `solve_band`.
+        turn: R, shape (N, N).
+        lag: Coefficients of a round, fewer than M.
+    """
+    count, size = gradient.shape
+    ties = count - lag
+    sides = np.zeros((count, size, 1 + ties * size))
+    sides[:, :, 0] = gradient
+    for k in range(ties):
+        columns = slice(1 + k * size, 1 + (k + 1) * size)
+        sides[k, :, columns] += turn.T
+        sides[k + lag, :, columns] -= np.eye(size)
+    y = solve_band(H, sides, is_free)
+    gaps = (y[lag:] - np.einsum("ij,kjr->kir", turn, y[:ties])).reshape(ties * size, -1)
+    return y[:, :, 0] - y[:, :, 1:] @ np.linalg.lstsq(gaps[:, 1:], gaps[:, 0], rcond=None)[0]
 
 
 def _eliminate(H: Array, start: int, many: int) -> None:
