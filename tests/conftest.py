@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 
 import pytest
 
 
 def pytest_configure() -> None:
-    """Processes that tests start take the bytecode of the sources, even where it is switched off: it saves a second."""
+    """Bytecode of sources and tests is kept, even where it is switched off: each process starts seconds sooner."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
