@@ -339,10 +339,10 @@ class SimulatedCharacter:
         footholds = Footholds(self.footing.stands, None)
         if reached < TARGETED:
             home = tuple(f.home.tolist()) if f.values.has_home else None
-            steps = self.caught is not None or g.steps
+            steps = g.steps and not g.has_support if self.caught is None else not g.rests
             footholds = self.footing.place(
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
-                landing=tuple(goal.landing.tolist()), steps=steps and not g.has_support, returns=g.is_returning,
+                landing=tuple(goal.landing.tolist()), steps=steps, returns=g.is_returning,
             )  # fmt: skip
         self.contacts = contacts_of(f, s, self.options.friction, self.contacts, is_falling=self.fall is not None)
         external = limbs.external.copy()

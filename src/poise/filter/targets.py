@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 
 from poise.body.character import Character
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.filter import falling
 from poise.filter.falling import Fall
 from poise.filter.footing import Pair, SteppingBack
@@ -37,6 +38,9 @@ farther than this from under the center of mass [m], for a leg of 0.82 m, than i
 
 HELD = 0.12
 """Where nobody holds the root: a figure steps with its capture point so far off the middle of its feet [m]."""
+
+LEGS = 0.3
+"""Part of the pose's weight that legs keep once such a step has moved the feet, which the clip's angles pull back."""
 
 SUNK = 0.35
 """A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
@@ -81,6 +85,8 @@ def strict_targets(
     weight = weights.pose * setup.hanging
     if f.giving.is_pushed:
         weight[6:] *= _strengths(f)[setup.model.dof_body[6:]]
+    if f.has_home and not f.is_at_goal:
+        weight[_leg_dofs(setup, f)] *= LEGS
     weight[3:6] *= part
     root = usual.root + pose.stiffness * (within(f.off, setup.scale) - f.off)
     goal_weight = part * weights.end_effector * setup.mass
@@ -90,6 +96,13 @@ def strict_targets(
     return usual._replace(
         root=root, root_weight=place_weight, joints=joints, joint_weight=weight, goal_weight=goal_weight
     )
+
+
+def _leg_dofs(setup: Setup, f: Block) -> Flags:
+    """Which dofs are those of legs, shape (nv,)."""
+    k = f.giving
+    is_leg = np.append(k.is_leg.astype(np.bool_), False)[k.limb_of]
+    return is_leg[setup.model.dof_body]
 
 
 def _strengths(f: Block) -> Array:
@@ -131,10 +144,10 @@ def strict_steps(
     """Where the feet of a figure that nobody holds land: at the capture point, where the center of mass would rest.
 
     That is ξ = x + ẋ / ω, with x how far the center of mass has come from the reference's and ω of the standing
-    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with the mean s by which what stands
-    is off its place. Feet that swing in the clip go there by `landing` of the block "MovingGoal". Else one takes a step
-    of its own when ξ is farther than `HELD` from s; returns how far both feet then go from their places in the clip
-    [m], None before the first.
+    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with s by which what stands there is
+    off its place. Feet that swing in the clip go there by `landing` of the block "MovingGoal". Else one takes a step of
+    its own when ξ is farther than `HELD` from s; returns how far both feet then go from their places in the clip [m],
+    None before the first.
 
     Args:
         setup: What never changes.
@@ -144,10 +157,12 @@ def strict_steps(
         home: What this returned in the last step.
     """
     f.moved.reshape(3, 3)[:, :2] = 0.0  # nothing carries the figure
-    w, way, stands = PENDULUM / math.sqrt(setup.scale), np.array(away[0]), f.standing
-    if not f.standing_count:
-        stands = way
-    out = way + np.array(away[1]) / w - stands
+    if f.is_stepping and (own := f.stands & ~f.leaving).any():
+        f.standing[:] = f.offset[own, :2].mean(axis=0)
+    w, way = PENDULUM / math.sqrt(setup.scale), np.array(away[0])
+    capture = way + np.array(away[1]) / w
+    stands = _nearest_support(f, capture) if f.standing_count else way
+    out = capture - stands
 
     def landing(left: float) -> Array:
         return way + shortened(stands + out * math.exp(w * left) - way, LONGEST_STEP * setup.scale)
@@ -161,6 +176,19 @@ def strict_steps(
         left = stepping.quick
     x, y = landing(left).tolist()
     return x, y
+
+
+def _nearest_support(f: Block, place: Array) -> Array:
+    """The place nearest to one among those between the feet that stand, by how far these are off theirs [m]."""
+    standing = f.stands & ~f.leaving if f.is_stepping else f.stands
+    groups = [group[standing[group]] for group in np.split(f.grouped, f.group_ends[:-1])]
+    feet = [f.offset[group, :2].mean(axis=0) for group in groups if len(group)]
+    found = feet or [f.standing]
+    for one, other in itertools.combinations(feet, 2):
+        way = other - one
+        part = float((place - one) @ way) / max(float(way @ way), 1e-12)
+        found.append(one + min(max(part, 0.0), 1.0) * way)
+    return min(found, key=lambda here: math.dist(here, place))
 
 
 def falling_targets(
