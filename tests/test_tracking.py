@@ -173,6 +173,24 @@ def test_feet_of_four_legs_keep_their_own_width(walk: Motion, walker: poise.Char
     assert (place[4] - place[5]) @ across == pytest.approx(0.24, abs=1e-6)
 
 
+def test_a_creature_turns_about_its_center_of_mass(walk: Motion, walker: poise.Character) -> None:
+    """The pelvis of a four-legged one is far behind: an actor that turns on the spot must not carry it around that."""
+    q = poise.motion_to_q(walker, walk)[100]
+    places, turns = (x[0] for x in body_poses(walker, q[None]))
+    theirs = Standing.of(walker, places, turns, walker.floor)
+    ahead = rotations.rotate(yaw_turn(theirs.yaw), np.array([0.4, 0.0, 0.0]))
+    ours = replace(theirs, com=theirs.com + ahead)
+    retargeter = Retargeter(walker, propose_roles(walker, walker), theirs, ours)
+    begin, _ = retargeter.targets(places, turns, theirs.com)
+    np.testing.assert_allclose(begin[:2], [ours.pelvis, ours.com], atol=1e-9)  # it begins where it stands
+    back, half = theirs.com * [1.0, 1.0, 0.0], yaw_turn(np.pi)
+    turned = back + rotations.rotate(half, places - back)
+    place, _ = retargeter.targets(turned, rotations.multiply(half, turns), theirs.com)
+    np.testing.assert_allclose(place[1], begin[1], atol=1e-9)
+    about = ours.com * [1.0, 1.0, 0.0]
+    np.testing.assert_allclose(place[0], about + rotations.rotate(half, begin[0] - about), atol=1e-9)
+
+
 def test_targets_do_not_depend_on_where_the_actor_stands(walk: Motion, walker: poise.Character) -> None:
     poses = poise.motion_to_q(walker, walk)[100:104]
     moved = poses.copy()

@@ -2,10 +2,10 @@
 
 Roles say what each limb does: carry the character, follow a limb of the actor, or swing freely.
 
-Pelvis and feet move by the actor's ways times the ratio of the legs. Two feet stand at the actor's width; those of more
-legs at their own, and legs that follow one of the other side go out where it goes out. Hands and head move against the
-pelvis by the ratio of their limbs. Turns are those of the actor against a standing pose, put on the character's own.
-`poise.tracking.smooth` then gives velocities and accelerations.
+Pelvis and feet move by the actor's ways times the ratio of the legs, and turn about the center of mass. Two feet stand
+at the actor's width; those of more legs at their own, and legs that follow one of the other side go out where it goes
+out. Hands and head move against the pelvis by the ratio of their limbs. Turns are those of the actor against a standing
+pose, put on the character's own. `poise.tracking.smooth` then gives velocities and accelerations.
 
 Source: [Tracking]_ section 5, equation (2). Deviates: ways of hands and head are taken in the pelvis's frame (taken in
 the world, a hand leaves the body after a meter); the head's ratio is capped.
@@ -365,6 +365,9 @@ class Retargeter:
             rest = _into(to_ours, second[role.limb] - ours.pelvis)
             offsets.append(rest - gains[-1] * _into(to_theirs, first[role.actor] - theirs.pelvis))
         self.gains, self.offsets = np.array(gains)[:, None], np.array(offsets)
+        # a creature turns about its center of mass, not about its pelvis, which on four legs is far behind
+        center = np.array([*self.offsets[1, :2], 0.0])
+        self.offsets[[True, True, *(role.kind == "support" for role in self.roles)]] -= center
         self._mirrored, self._beside = list[int](), list[float]()  # legs that follow one of the other side
         for row, role in enumerate(self.roles, start=2):
             if role.kind == "support" and ("left" in role.limb) != ("left" in role.actor) and legs > 2:
@@ -374,7 +377,7 @@ class Retargeter:
         back = rotations.conjugate(np.array([first for first, _ in turns]))
         put = rotations.multiply(back, rotations.conjugate(self._about))
         self._put_on = rotations.multiply(put, np.array([second for _, second in turns]))
-        self._from, self._to = their_begin, begin
+        self._from, self._to = their_begin, begin + rotations.rotate(to_ours, center)
         self._turned = _yaw_matrix(ours.yaw - theirs.yaw)
 
     def heading(self, places: Array) -> float:
