@@ -106,6 +106,7 @@ class Bodies:
             _let_meet(own, SCENE | POINTS, margin)
         around.option.timestep = spec.option.timestep  # nobody uses it
         spec.attach(around, prefix="scene/", frame=spec.worldbody.add_frame())
+        spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)  # `contacts` finds its own
         spec.option.cone, spec.option.jacobian = mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtJacobian.mjJAC_SPARSE
         try:
             self._m = m = spec.compile()
@@ -262,13 +263,15 @@ class Bodies:
     def _contacts(self) -> Touches:
         d = self._d
         known = np.flatnonzero(d.contact.efc_address >= 0)
-        width = int(self.width.max(initial=1))
         if not len(known):
+            width = int(self.width.max(initial=1))
             none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
             return Touches(none, np.zeros((0, 3, 3)), np.zeros(0), np.zeros(0), pair, pair, np.zeros((0, 2, 3, width)))
         contact, K = d.contact, len(known)
         bodies = self.geom_body[contact.geom[known]]
         trees = self._tree_of_body[bodies]
+        taking_part = np.append(trees[trees >= 0], self._join_trees[self._join_trees >= 0])
+        width = int(self.width[taking_part].max(initial=1))
         numbers = contact.efc_address[known][:, None] + np.arange(3)
         rows = np.empty((K, 2, 3, width))
         starts, counts = d.efc_J_rowadr[numbers].astype(np.int64), d.efc_J_rownnz[numbers].astype(np.int64)

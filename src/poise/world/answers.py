@@ -200,7 +200,9 @@ def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
 
     A limit is a contact without friction whose other side never moves.
     """
-    count, width = len(rows), touches.rows.shape[-1]
+    count, width = len(rows), max(touches.rows.shape[-1], rows.shape[1])
+    own = np.zeros((len(touches.gaps), 2, 3, width))
+    own[..., : touches.rows.shape[-1]] = touches.rows
     more = np.zeros((count, 2, 3, width))
     more[:, 0, 0, : rows.shape[1]] = rows
     apart = np.tile(1e6 + np.arange(count, dtype=np.float64)[:, None], (1, 3))  # so that none is near another
@@ -211,7 +213,7 @@ def with_limits(touches: Touches, rows: Array, tree: int) -> Touches:
         np.concatenate([touches.friction, np.zeros(count)]),
         np.concatenate([touches.bodies, np.tile(np.array([-1, -2 - tree]), (count, 1))]),
         np.concatenate([touches.trees, np.tile(np.array([tree, -1]), (count, 1))]),
-        np.concatenate([touches.rows, more]),
+        np.concatenate([own, more]),
     )
 
 

@@ -11,10 +11,10 @@ body and the response of a figure, which is not symmetric, see `poise.step.solve
 
 Two points that are joined, as in a chain, are a contact of negative friction: any p, and u = 0.
 
-All contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts that are linked to a figure
-or a chain, also through other bodies, are then solved exactly, since sweeps stall with light bodies under a foot: by
-Newton's method in a few steps, or by splitting (Douglas and Rachford) where it fails. Neither needs symmetry. Source:
-[Levine2012]_ section 3. Deviates: the paper uses sweeps only.
+Contacts are swept (projected Gauss-Seidel) until they rest, or often enough. Contacts that are linked to a figure or a
+chain, also through other bodies, are solved exactly, since sweeps stall with light bodies under a foot: by Newton's
+method in a few steps, after sweeps where it fails at first, or by splitting (Douglas and Rachford) at last. Neither
+needs symmetry. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps only.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ LARGEST = 128
 FEW, TURNS_AT_ONCE, TOLERANCE = 300, 25, 1e-5
 """Turns of splitting before Newton's method tries again, how many there are between two choices of its step, and the
 velocity at which both end [m/s]."""
-STEPS, GOOD = 60, 1e-4
-"""Most steps of Newton's method, which comes before splitting, and the velocity below which it is not needed [m/s]."""
+QUICK, STEPS, GOOD = 12, 60, 1e-4
+"""Most steps of Newton's method from the impulses of the step before, most of it after sweeps, and the velocity below
+which no splitting is needed then [m/s]."""
 SOFT = np.array([0.002, 0.006, 0.006])
 """Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
 same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
@@ -97,21 +98,22 @@ def solve_contacts(
     diagonal = np.empty((K, 3))
     contact_diagonals(trees, touches.rows, answers, diagonal)
     p, now = start.copy(), v.copy()
-    apply_impulses(trees, first, width, answers, p, now)
     islands = [own for own in islands_of(trees, exact) if len(own) <= LARGEST]
-    awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
-    sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
-    for own in islands:  # solved below
-        awake[trees[own][trees[own] >= 0]] = False
-    if awake.any():
-        sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
-    for own in islands:
-        A = np.empty((len(own), 3, len(own), 3))
-        delassus(trees[own], width, touches.rows[own], answers[own], A)
-        A = A.reshape(3 * len(own), -1)
-        A[np.diag_indices(len(A))] += np.tile(soft, len(own))
-        g = (_speeds(touches, first, width, v) - wanted)[own].ravel()
-        p[own] = exactly(A, g, friction[own], largest[own], p[own], start[own])
+    dense = [_dense(touches, answers, width, own, soft) for own in islands]
+    g = (_speeds(touches, first, width, v) - wanted).ravel()
+    is_one = len(islands) == 1 and len(islands[0]) == K
+    room = np.empty(18 * K**2 + 36 * K if is_one else 0)
+    if not is_one or newton(dense[0], g, friction, largest, QUICK, TOLERANCE, p, room) < 0:
+        p[:] = start
+        apply_impulses(trees, first, width, answers, p, now)
+        awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
+        sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
+        for own in islands:  # solved below
+            awake[trees[own][trees[own] >= 0]] = False
+        if awake.any():
+            sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
+        for own, A in zip(islands, dense):
+            p[own] = exactly(A, g.reshape(K, 3)[own].ravel(), friction[own], largest[own], p[own], start[own])
     if islands:
         now = v.copy()
         apply_impulses(trees, first, width, answers, p, now)
@@ -119,6 +121,15 @@ def solve_contacts(
     residual = np.empty(K)
     law_residuals(u, p, friction, diagonal.mean(axis=1), largest, residual)
     return Impulses(p, now, residual)
+
+
+def _dense(touches: Touches, answers: Array, width: Index, own: Index, soft: Array) -> Array:
+    """A of some of the contacts, with their softness, shape (3 N, 3 N)."""
+    A = np.empty((len(own), 3, len(own), 3))
+    delassus(touches.trees[own], width, touches.rows[own], answers[own], A)
+    A = A.reshape(3 * len(own), -1)
+    A[np.diag_indices(len(A))] += np.tile(soft, len(own))
+    return A
 
 
 def exactly(A: Array, g: Array, friction: Array, largest: Array, *starts: Array) -> Array:
