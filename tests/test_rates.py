@@ -15,7 +15,7 @@ from poise.core.units import GRAVITY
 from poise.intake import Custom, read_as
 from poise.intake import table as tables
 from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
-from poise.intake.reading import doubted
+from poise.intake.reading import _rate, doubted
 from poise.intake.scale import scale_candidates
 from poise.samples import sample_path
 from tests.clips import MOTIONS, needs_motions
@@ -126,9 +126,16 @@ def test_a_drawn_hop_that_falls_too_fast_keeps_the_rate_of_its_keys() -> None:
     assert "implied_fps" not in motion.source.evidence
 
 
-def test_a_table_without_some_candidates_keeps_what_was_said_of_the_others() -> None:
-    heard = tables.Testimony("ear", np.array([1.0, 4.0, 2.0]), str)
-    table = tables.weigh("abc", np.ones(3), [heard])
-    rest = table.without(lambda c: c == "b")
-    assert rest.candidates == ("a", "c")
-    assert rest.best == "c"
+def test_a_label_that_fits_badly_but_better_than_every_other_rate_is_believed() -> None:
+    scales = scale_candidates(30.0, {"m": 1.0}, {0.5: 1.0, 2.0: 1.0, 4.0: 1.0}, {"m": 1.0}, True)
+    candidates = [scale for scale in scales[0] if scale.fps in (30.0, 15.0, 60.0, 120.0)]
+
+    def said(label: float) -> dict[str, Evidence]:
+        chances = np.array([label if scale.fps == 30.0 else (1.0 - label) / 3.0 for scale in candidates])
+        evidence: dict[str, Evidence] = {}
+        _rate(30.0, Custom("files", {}, {}), tables.weigh(candidates, chances, []), evidence, [])
+        return evidence
+
+    assert len(candidates) == 4
+    assert "implied_fps" not in said(0.45)
+    assert "implied_fps" in said(0.1)

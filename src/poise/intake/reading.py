@@ -248,12 +248,11 @@ def _rate(
         evidence["fps"] = Evidence(custom.given_fps, 1.0, f"given by the user; {stated}")
         return
     answer, chance = table.ask(lambda s: s.fps, label), table.chance_of(lambda s: s.fps == label)
-    if chance >= DOUBTED or (chance >= 0.5 and answer.value == label):
+    # a label that fits badly, but no other rate fits better, is not doubted
+    if chance >= DOUBTED or answer.confidence <= chance:
         reasons = "; ".join(answer.reasons[:2]) if answer.value == label else ""
         evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}{'; ' if reasons else ''}{reasons}")
         return
-    if answer.value == label:  # wrong more likely than right, by several other rates together
-        answer = table.without(lambda s: s.fps == label).ask(lambda s: s.fps)
     rate = float(answer.value)  # pyright: ignore[reportArgumentType]
     evidence["fps"] = Evidence(label, round(chance, 2), f"{stated}; {rate:.6g} Hz is likelier: {answer.sentence}")
     evidence["implied_fps"] = Evidence(rate, round(answer.confidence, 2), answer.sentence)

@@ -75,12 +75,6 @@ class Table(Generic[Candidate]):
         """Probability of all candidates of which something holds."""
         return float(sum(share for candidate, share in zip(self.candidates, self.chance) if holds(candidate)))
 
-    def without(self, holds: Callable[[Candidate], bool]) -> Table[Candidate]:
-        """The table without the candidates of which something holds; some must be left."""
-        kept = [k for k, candidate in enumerate(self.candidates) if not holds(candidate)]
-        heard = tuple(Testimony(t.witness, t.likelihood[kept], t.reason) for t in self.testimonies)
-        return Table(tuple(self.candidates[k] for k in kept), self.prior[kept], heard)
-
     def ask(self, part: Callable[[Candidate], Hashable], against: Hashable = None) -> Answer:
         """The answer to one question that the candidates differ in, such as `lambda reading: reading.up`.
 
