@@ -522,3 +522,31 @@ def test_a_tracked_head_and_hands_are_no_figure() -> None:
     assert not {limb.kind for limb in tracked.limbs} & {"arm", "leg"}
     skinned = fit(figure(rows, ["head", "hand_l"], ends=ends, skin=[90.0, 40.0, 10.0, 10.0]))  # a toy of one body
     assert [limb.kind for limb in skinned.limbs].count("arm") == 2
+
+
+def test_a_nameless_beast_that_lies_and_is_drawn_from_its_middle_has_four_legs() -> None:
+    rows: list[Row] = [
+        ("Bone", "", (0.0, 0.0, 0.3)),
+        ("Bone.001", "Bone", (-0.1, 0.0, 0.0)),
+        ("Bone.002", "Bone.001", (0.4, 0.0, 0.0)),
+        ("Bone.003", "Bone.002", (0.3, 0.0, 0.0)),
+        ("Bone.004", "Bone.003", (0.2, 0.05, 0.0)),
+        ("Bone.005", "Bone.003", (0.2, -0.05, 0.0)),
+        ("Bone.006", "Bone", (-0.4, 0.0, 0.0)),
+        ("Bone.007", "Bone.006", (-0.3, 0.0, 0.0)),
+        ("Bone.008", "Bone.007", (-0.3, 0.0, 0.0)),
+    ]
+    number = 9
+    for hub in ("Bone.002", "Bone.006"):  # it lies on its side: one leg above the other
+        for z in (0.05, -0.05):
+            names = [f"Bone.{number + n:03}" for n in range(3)]
+            rows += [(names[0], hub, (2.0 * z, 0.1, z)), (names[1], names[0], (0.02, 0.25, 0.0))]
+            rows += [(names[2], names[1], (-0.02, 0.2, 0.0))]
+            number += 3
+    found = limbs(fit(figure(rows, ["Bone.003"], ends=[])))
+    legs = {name: joints[0] for name, joints in found.items() if name.endswith("leg")}
+    assert set(legs.values()) == {"Bone.009", "Bone.012", "Bone.015", "Bone.018"}
+    assert {name for name, joint in legs.items() if joint in ("Bone.009", "Bone.012")} == {
+        "left_front_leg",
+        "right_front_leg",
+    }

@@ -18,7 +18,7 @@ from poise.body.limb_chain import limb_chain
 from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
-from poise.intake.anatomy import name_words
+from poise.intake.anatomy import FRONT_LEG, name_words
 
 
 def find_anatomy(poses: Poses) -> Anatomy:
@@ -121,9 +121,9 @@ def _trunk(
     bear = sorted({hub for hub, _, _ in pairs})
     above = tree.skeleton.ancestors
     separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
-    if root not in bear and separate and _named_leg(tree, chest, pairs):
+    if root not in bear and separate and (_named_leg(tree, chest, pairs) or _is_nameless_beast(tree, pairs)):
         pelvis = max(separate, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
-        if not _named_leg(tree, pelvis, pairs):
+        if not _named_leg(tree, pelvis, pairs) and not _is_nameless_beast(tree, pairs):
             return root, chest
     elif chest == root or not {root, chest} <= set(bear):
         return root, chest
@@ -188,6 +188,12 @@ def _are_loose(tree: JointTree, pairs: list[Pair]) -> bool:
 def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
     """Whether a pair on this joint is called a leg."""
     return any("leg" in _named(tree, pair) for pair in pairs if pair[0] == hub)
+
+
+def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:
+    """Whether two pairs without a telling name are as long as an animal's legs are: a person's arms are shorter."""
+    short, long = sorted(tree.reach[a] for _, a, _ in pairs) if len(pairs) == 2 else (0.0, 1.0)
+    return bool(short > FRONT_LEG * long) and not any(_named(tree, pair) & {"arm", "leg", "other"} for pair in pairs)
 
 
 def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
@@ -259,14 +265,10 @@ ABOVE = 0.9
 """Two branches lie above each other if so much of the way between them is vertical [1]."""
 BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
-
 MOST_PAIRS = 8
 """More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
-
 STANDING = 0.55
 """Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
-
-
 AS_MUCH = 0.25
 """A leg may be on the ground this much less than the main legs, as a share of the frames [1]."""
 
@@ -334,7 +336,7 @@ def _stands_on_four(
     as_much = time_on_ground(tree, front_pair) / max(time_on_ground(tree, legs), 0.25)
     vote += 2.0 * min(as_much, 1.0) - 1.0
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
-    vote += 0.5 if tree.reach[front_pair[1]] > 0.75 * tree.reach[legs[1]] else -1.0
+    vote += 0.5 if tree.reach[front_pair[1]] > FRONT_LEG * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
     named = _named(tree, front_pair)
     vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
