@@ -16,7 +16,7 @@ import pytest
 from poise.show.page import BUNDLE, has_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Frame, Page
 
 Array = np.ndarray
 
@@ -98,7 +98,7 @@ def seek(page: Page, time: float) -> None:
     page.evaluate("t => window.poise.seek(t)", time)
 
 
-def until(page: Page, claim: str, *, seconds: float = 30.0) -> None:
+def until(page: Page | Frame, claim: str, *, seconds: float = 30.0) -> None:
     """Waits until an expression of the page is true. (`wait_for_function` needs eval, which the page forbids.)"""
     import time
 

@@ -187,6 +187,7 @@ EXTRAS = {
     "usd-core": "usd",
     "bpy": "blender",
     "casadi": "spacetime",
+    "anywidget": "notebook",
     "distributed": "cluster",
 }
 

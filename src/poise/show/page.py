@@ -119,6 +119,15 @@ def live_page(socket: str, title: str, options: Options | None = None, *, bundle
     return filled(title, script, options, bundle).replace(_CONNECT, "connect-src 'self'", 1)
 
 
+def framed_page(title: str) -> str:
+    """A page that shows what the page around it passes on, as in a notebook; see "Live" in docs/scene_format.md.
+
+    Raises:
+        MissingPage: if the player is not in this installation.
+    """
+    return filled(title, '<script type="application/json" id="poise-live">{"socket": null}</script>')
+
+
 def filled(title: str, content: str, options: Options | None = None, bundle: Path | None = None) -> str:
     """The built page with a title, and content in the place of its data: markup, in which every name is escaped.
 

@@ -21,6 +21,7 @@ from poise.show.scene import Scene
 from poise.show.server import Server
 
 if TYPE_CHECKING:
+    from poise.show.notebook import NotebookPage
     from poise.synthesis.run import SynthesisResult
 
 
@@ -45,7 +46,8 @@ class Viewer:
         port: 0 takes a free one.
         token: Who knows it may look and command; a random one if not given. With the port and the token of an earlier
             viewer its pages find their way back by themselves.
-        is_opened: Open a browser.
+        is_opened: Open a browser; by default unless this is a notebook. There, a cell that ends with the viewer shows
+            the page; with the extra "notebook" also from a kernel on another machine.
         title: Of the page.
 
     Raises:
@@ -54,12 +56,15 @@ class Viewer:
     """
 
     def __init__(
-        self, *, port: int = 0, token: str | None = None, is_opened: bool = True, title: str = "Poise"
+        self, *, port: int = 0, token: str | None = None, is_opened: bool | None = None, title: str = "Poise"
     ) -> None:
         require_page()
         self._server = Server(lambda socket: live_page(socket, title), port=port, token=token)
+        self._title = title
+        self._inline: NotebookPage | None = None
         self._layout: Layout | None = None
-        if is_opened:
+        self._first = b""
+        if is_opened if is_opened is not None else not _is_notebook():
             webbrowser.open(self.url)
 
     @property
@@ -69,14 +74,17 @@ class Viewer:
 
     @property
     def page_count(self) -> int:
-        """Pages that are open."""
+        """Pages that are open in browsers; the one in a notebook does not count."""
         return self._server.page_count
 
     def show(self, scene: Scene) -> None:
         """Show a scene: its first frame says what there is. What moves comes by `update`."""
         first = _first_frame(scene)
         self._layout = layout_of(first)
-        self._server.show(pack(first, is_live=True))
+        self._first = pack(first, is_live=True)
+        self._server.show(self._first)
+        if self._inline is not None:
+            self._inline.show(self._first)
 
     def update(
         self,
@@ -104,15 +112,21 @@ class Viewer:
         if self._layout is None:
             raise InvalidValue("Nothing is shown yet; call show(scene) first.")
         moment = Moment(time, tuple(poses), tuple(overlays), tuple(values), is_paused, tuple(rows))
-        self._server.send(state_numbers(moment, self._layout), time=time, is_paused=is_paused)
+        numbers = state_numbers(moment, self._layout)
+        self._server.send(numbers, time=time, is_paused=is_paused)
+        if self._inline is not None:
+            self._inline.send(numbers, time=time, is_paused=is_paused)
 
     def say(self, **words: Any) -> None:
         """Tell all pages something: `type="status"`, `type="mark"`, … (docs/scene_format.md)."""
-        self._server.say(words, greet=words.get("type") == "status")
+        greet = words.get("type") == "status"
+        self._server.say(words, greet=greet)
+        if self._inline is not None:
+            self._inline.say(words, greet=greet)
 
     def commands(self) -> list[Command]:
         """What the pages asked for since the last call."""
-        return self._server.commands()
+        return self._server.commands() + ([] if self._inline is None else self._inline.commands())
 
     def close(self) -> None:
         """Stop serving; pages wait for a new viewer on the same port."""
@@ -125,6 +139,18 @@ class Viewer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _repr_mimebundle_(self, **_: object) -> object:
+        """Inline in a notebook; through its own channel with the extra "notebook", so from any machine."""
+        try:
+            from poise.show.notebook import NotebookPage
+        except ImportError:
+            return {"text/html": self._repr_html_()}
+        if self._inline is None:
+            self._inline = NotebookPage(self._title, INLINE_HEIGHT)
+            if self._first:
+                self._inline.show(self._first)
+        return self._inline.widget._repr_mimebundle_()
 
     def _repr_html_(self) -> str:
         """Inline in a notebook on the same machine."""

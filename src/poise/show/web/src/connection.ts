@@ -10,25 +10,53 @@ export interface Listener {
   line(isUp: boolean): void;
 }
 
+/** Carries messages both ways, as a WebSocket does. */
+type Line = Pick<WebSocket, "readyState" | "send" | "onopen" | "onmessage" | "onclose">;
+
+/** A line to the page around this one, such as a notebook; it is told when somebody listens here. */
+class Around implements Line {
+  readonly readyState = WebSocket.OPEN;
+  onopen: Line["onopen"] = null;
+  onmessage: Line["onmessage"] = null;
+  onclose: Line["onclose"] = null;
+
+  constructor() {
+    addEventListener("message", (event) => {
+      if (event.source === parent) this.onmessage?.call(this as unknown as WebSocket, event);
+    });
+    this.send("ready");
+  }
+
+  send(data: Parameters<Line["send"]>[0]): void {
+    parent.postMessage(data, "*");
+  }
+}
+
 export class Connection {
   readonly stats = { frames: 0, acks: 0, scenes: 0, stale: 0 };
-  private socket: WebSocket | null = null;
+  private socket: Line | null = null;
   private attempt = 0;
   private sceneNumber = -1;
   private ready: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly address: string,
+    private readonly address: string | null,
     private readonly listener: Listener,
   ) {
     this.open();
   }
 
-  private open(): void {
+  private line(): Line {
+    if (this.address === null) return new Around();
     const url = new URL(this.address, location.href);
     url.protocol = url.protocol === "https:" || url.protocol === "wss:" ? "wss:" : "ws:";
     const socket = new WebSocket(url);
     socket.binaryType = "arraybuffer";
+    return socket;
+  }
+
+  private open(): void {
+    const socket = this.line();
     this.socket = socket;
     this.sceneNumber = -1;
     socket.onopen = () => {
@@ -43,7 +71,7 @@ export class Connection {
     };
   }
 
-  private receive(socket: WebSocket, data: string | ArrayBuffer): void {
+  private receive(socket: Line, data: string | ArrayBuffer): void {
     if (typeof data === "string") return this.listener.text(JSON.parse(data));
     const kind = new DataView(data).getUint8(0);
     if (kind === SCENE) {
@@ -57,7 +85,7 @@ export class Connection {
     }
   }
 
-  private async show(socket: WebSocket, state: State): Promise<void> {
+  private async show(socket: Line, state: State): Promise<void> {
     if (state.scene === this.sceneNumber) {
       this.stats.frames += 1;
       await this.listener.state(state);

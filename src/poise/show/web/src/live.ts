@@ -35,7 +35,7 @@ export class Live implements Transport {
 
   constructor(
     private readonly app: App,
-    address: string,
+    address: string | null,
     private readonly drawn: () => void,
   ) {
     this.controls = new Controls($("controls"), (name, value) => this.connection.send({ type: "set", name, value }));
