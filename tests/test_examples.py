@@ -6,6 +6,7 @@ import ast
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,8 @@ def test_the_proofs_know_only_dynamics_and_step(stem: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_example_runs_without_a_screen(path: Path, tmp_path: Path) -> None:
+    if path.stem == "19_rerun" and find_spec("rerun") is None:
+        pytest.skip("needs Rerun: pip install rerun-sdk")
     surroundings = {**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run(
         [sys.executable, str(path), "--headless"], cwd=tmp_path, env=surroundings, capture_output=True, text=True,
