@@ -461,6 +461,18 @@ def test_shaking_is_smoothed_by_the_cut_off_that_is_said(jump: Motion) -> None:
     assert re.search(r"low-pass at [\d.]+ Hz", found.cures[0].text)
 
 
+def test_at_the_rates_of_drawings_noise_shakes_and_an_abrupt_change_does_not(walk: Motion) -> None:
+    drawn = walk.resampled(np.arange(0.0, walk.duration, 1.0 / 24.0))
+    noise = np.random.default_rng(4).normal(size=(drawn.frame_count, 3)) * 0.02
+    (found,) = findings(moved(drawn, noise), "jerk")
+    assert "Joints shake" in found.sentence
+    frame = np.arange(drawn.frame_count)
+    steps = 0.3 * (frame // 12 + np.clip(frame % 12 / 3.0, 0.0, 1.0))[:, None] * np.array([1.0, 0.0, 0.0])
+    still = replace(drawn, rotations=np.repeat(drawn.rotations[:1], len(frame), axis=0), source=None)
+    still = replace(still, translations=np.repeat(drawn.translations[:1], len(frame), axis=0))
+    assert not findings(moved(still, steps), "jerk")  # goes from drawing to drawing, and stops there
+
+
 @needs_motions
 def test_a_joint_that_whirls_is_too_fast(jump: Motion) -> None:
     joint = jump.skeleton.index("lhumerus")

@@ -168,6 +168,8 @@ LOW_HIPS, LOW_MASS = 0.3, 0.4
 # Whole clip.
 HIGH_JERK = 6500.0
 """Normalized jerk above this is high [1]: twice the jerk amplitude of a smooth reach has 2900, noise far more."""
+ALTERNATES = -0.3
+"""Below `KEYED_FPS` a joint shakes if its acceleration correlates with that of the next frame by less than this [1]."""
 MOVES = 0.1
 """A joint that moves less than this within 0.4 s has no jerk to speak of [m]."""
 WHIRLS = 3

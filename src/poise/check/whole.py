@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from scipy import ndimage
 
 from poise.analysis.analyze import Analysis
-from poise.analysis.measures import ImpliedScale, Measures, gait_speed, normalized_jerk, unlikely_leg
+from poise.analysis.measures import JERK_WINDOW, ImpliedScale, Measures, gait_speed, normalized_jerk, unlikely_leg
 from poise.analysis.smoothing import LowPass, smooth
 from poise.check import thresholds as at
 from poise.check.air import why_no_flight
@@ -19,6 +20,7 @@ from poise.check.finding import Cure, Finding, ranked, stretches
 from poise.check.ground import feet
 from poise.check.profile import Profile
 from poise.core import rotations
+from poise.core.typing import Flags
 from poise.core.units import GRAVITY
 from poise.intake.reading import doubted_rate
 from poise.phases.flights import PLAUSIBLE_LEG, implied_fps
@@ -99,6 +101,8 @@ def _jerk(clip: Analysis, quality: Measures, profile: Profile) -> Iterator[Findi
     if not limit.is_checked or not defined.any():
         return
     high = defined & (jerk > at.HIGH_JERK)
+    if clip.motion.fps < at.KEYED_FPS:  # drawn poses may change abruptly
+        high &= _alternates(clip)
     share = float(high.sum() / defined.sum())
     if limit.allows(share):
         return
@@ -115,6 +119,21 @@ def _jerk(clip: Analysis, quality: Measures, profile: Profile) -> Iterator[Findi
         name,
         limit.fails,
     )
+
+
+def _alternates(clip: Analysis) -> Flags:
+    """Where the acceleration of a body's joint turns round from frame to frame for a while, shape (F, B).
+
+    White noise does so with a correlation of −2/3 between second differences, a smooth or a linear way does not.
+    """
+    places = clip.motion.world[0][:, [b.joint for b in clip.character.bodies]]
+    bend = np.zeros_like(places)
+    bend[1:-1] = places[2:] - 2.0 * places[1:-1] + places[:-2]
+    turned = np.zeros(places.shape[:2])
+    turned[1:] = (bend[1:] * bend[:-1]).sum(axis=2)
+    size = max(3, round(JERK_WINDOW / clip.motion.dt))
+    sums = [ndimage.uniform_filter1d(x, size, axis=0, mode="constant") for x in (turned, (bend**2).sum(axis=2))]
+    return np.asarray(sums[0] < at.ALTERNATES * sums[1])
 
 
 def _smoothing(clip: Analysis, most: float) -> tuple[Cure, ...]:
