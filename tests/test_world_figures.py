@@ -101,6 +101,22 @@ def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> N
     assert both.report()["penetration_max_m"] < 0.12
 
 
+def test_limbs_of_a_ragdoll_do_not_sink_into_the_ground(person: poise.Character, walk: Motion) -> None:
+    world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world.drive("ada", Ragdoll())
+    for _ in range(200):
+        world.step()
+    m, d = world.bodies.engine
+    sunk = {}
+    for g in range(m.ngeom):
+        name = m.body(int(m.geom_bodyid[g])).name
+        if int(m.geom_type[g]) == 3 and "Foot" not in name and "Toe" not in name:  # a capsule
+            radius, half = m.geom_size[g, :2]
+            sunk[name] = radius + half * abs(d.geom_xmat[g][8]) - d.geom_xpos[g, 2]
+    assert len(sunk) > 10
+    assert max(sunk.values()) < 0.01  # where points alone met the ground, a lower leg sank 6 cm
+
+
 def test_a_figure_turns_ragdoll_and_gets_up_to_its_clip(person: poise.Character, walk: Motion) -> None:
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     world.push("ada", poise.Push("chest", (0.0, 900.0, 0.0), start=0.3, duration=0.15))

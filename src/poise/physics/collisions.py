@@ -13,8 +13,11 @@ import numpy as np
 from poise.body.character import Body, Capsule, Character
 from poise.core import rotations
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
+
+SOLE = 3
+"""A body with so many contact points stands on them."""
 
 
 class Touches(NamedTuple):
@@ -91,6 +94,18 @@ def spread_rows(trees, starts, counts, values, columns, tree_of_dof, first, rows
     tree, k = tree_of_dof[dof], row // 3
     rows[:] = 0.0
     rows[k, (tree != trees[k, 0]).astype(np.int64), row % 3, dof - first[tree]] = values[entry]
+
+
+def feet(parents: Index, points: Index) -> Flags:
+    """Bodies of a figure that stand on points, and their toes: their capsules go deeper than the sole, shape (B,).
+
+    Args:
+        parents: Of each body, 0 for a root, shape (B,).
+        points: Body of each contact point, shape (P,).
+    """
+    is_foot = (np.bincount(points, minlength=len(parents)) >= SOLE) & (parents > 0)
+    is_end = ~np.isin(np.arange(len(parents)), parents[1:])
+    return is_foot | (is_end & is_foot[parents])
 
 
 def frame_along(way: Array) -> Array:

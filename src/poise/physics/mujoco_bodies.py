@@ -18,7 +18,7 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.physics.collisions import Shape, Touches, answer_free, frame_along, spread_rows, stiffness
+from poise.physics.collisions import Shape, Touches, answer_free, feet, frame_along, spread_rows, stiffness
 from poise.physics.mujoco_backend import Model
 
 SCENE, POINTS, FIRST = 1, 2, 4
@@ -186,11 +186,15 @@ class Bodies:
         self._block = {int(t): block(t) for t in self._jointed}
         self._loose_bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         self._thick = np.zeros(m.ngeom)
-        self._own_geoms: list[tuple[Index, Index]] = []
+        self._own_geoms: list[tuple[Index, Index, Index]] = []
         for k, model in enumerate(figures):
             points = np.array([m.geom(f"{k}/point {i}").id for i in range(model.point_count)], dtype=np.int64)
             own = np.flatnonzero((self.geom_body >= ends[k]) & (self.geom_body < ends[k + 1]))
-            self._own_geoms.append((np.setdiff1d(own, points), points))
+            capsules = np.setdiff1d(own, points)
+            is_foot = feet(model.parents, np.array([p.body for p in model.points], dtype=np.int64))
+            solid = capsules[~is_foot[self.geom_body[capsules] - ends[k] + 1]]
+            self._own_geoms.append((capsules, points, solid))
+            m.body_contype[ends[k] : ends[k + 1]] |= POINTS  # the engine skips pairs of bodies by these
             self._thick[points] = m.geom_size[points, 0] - model.point_radii
 
     @property
@@ -215,9 +219,10 @@ class Bodies:
     def let_meet(self, figure: int, *, ground: bool) -> None:
         """Whether a figure meets ground and itself here, as a ragdoll does, or knows them in its own step."""
         self.is_placed = False
-        capsules, points = self._own_geoms[figure]
+        capsules, points, solid = self._own_geoms[figure]
         group = FIRST << figure
         self._m.geom_contype[points] = POINTS if ground else 0
+        self._m.geom_contype[solid] = group | (POINTS if ground else 0)
         affinity = self._m.geom_conaffinity[capsules]
         self._m.geom_conaffinity[capsules] = affinity | group if ground else affinity & ~group
 
@@ -242,8 +247,7 @@ class Bodies:
         count = len(self._join_bodies)
         if not count:
             return contacts
-        places = np.empty((count, 2, 3))
-        rows = np.zeros((count, 2, 3, contacts.rows.shape[-1]))
+        places, rows = np.empty((count, 2, 3)), np.zeros((count, 2, 3, contacts.rows.shape[-1]))
         for k, s in np.ndindex(count, 2):
             body, tree = int(self._join_bodies[k, s]), int(self._join_trees[k, s])
             places[k, s], own = self.point(body, self._join_places[k, s])
