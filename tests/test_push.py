@@ -251,3 +251,19 @@ def test_a_trunk_hit_twice_as_hard_turns_less_than_twice_as_far_and_does_not_spr
     (light, _), (hard, back) = turn(0.44), turn(0.88)
     assert hard < 1.5 * light
     assert back < 0.24 * hard
+
+
+def test_a_foot_that_cannot_land_in_time_where_it_is_needed_lands_later() -> None:
+    """A walk pushed late in a swing: soon after, one foot on the ground is near the capture point."""
+    motion, c = walk(1.8)
+    result = simulate(motion, c, pushes=[Push("chest", (0.0, -11.4 * c.mass, 0.0), 1.12, 0.2)])
+    state, dt = State(model_of(c)), result.report["dt"]
+    feet = np.array([p.part == "foot" for p in c.contact_points])
+    k = round(1.5 / dt)
+    com = np.array([state.at(q, np.zeros(c.nv)).com() for q in result.q[k - 1 : k + 2]])
+    xi = com[1, :2] + (com[2] - com[0])[:2] / (2.0 * dt) / np.sqrt(9.81 / (com[1, 2] - c.floor))
+    state.move_to(result.q[k], np.zeros(c.nv))
+    state.touch()
+    low = state.points[feet & (state.points[:, 2] - c.floor < 0.035 * c.leg_scale), :2]
+    assert result.report["events"][0]["outcome"] == "stepped"
+    assert np.linalg.norm(low - xi, axis=1).min() < 0.2 * c.leg_scale  # 0.45 where it lands in the clip's time

@@ -93,16 +93,9 @@ class SimulatedCharacter:
         self.standing_height = character.leg_length
         self.follower = GroundFollower(preset.ground, self.floor, 0.25 * self.scale)
         self.footing = Footing(
-            preset.end_effector,
-            preset.stepping,
-            preset.protective,
-            self.terrain,
-            self.floor,
-            feet,
-            limbs_of(character),
-            self.model.point_count,
-            self.scale,
-        )
+            preset.end_effector, preset.stepping, preset.protective, self.terrain, self.floor, feet,
+            limbs_of(character), self.model.point_count, self.scale,
+        )  # fmt: skip
         sway_share, lean_share = targets.shares_of(character, preset, self.setup.is_quadruped)
         self.contacts = Contacts.none()
         self.routine = Routine(
@@ -117,7 +110,8 @@ class SimulatedCharacter:
         objectives, constraints = self._list_of(self.usual)
         self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
         self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
-        self.stages.far, self.stages.lasting = self.footing.stepping.far, self.footing.stepping.lasting
+        steps = self.footing.stepping
+        self.stages.far, self.stages.lasting, self.stages.latest = steps.far, steps.lasting, steps.latest
         self.shifts: list[tuple[float, float]] = []
 
     def _list_of(self, targets: Targets) -> tuple[list[Objective], list[Constraint]]:
@@ -321,6 +315,7 @@ class SimulatedCharacter:
         """Bring the state, the goal's particle, the trunk's sway and the footholds to this step."""
         s, f, limbs, goal, g = self.state, self.problem, self.limbs, self.goal, self.goal.values
         reference, pushes, planned = now.reference, now.pushes, now.planned
+        is_strict = self.options.physicality.is_strict
         if reached < SENSED:
             self._write_inputs(now)
             if not sense(f):
@@ -328,7 +323,7 @@ class SimulatedCharacter:
             if pushes:
                 write_hits(limbs, pushes, self.character, s, self.time)
             away = None
-            if self.options.physicality.is_strict and self.fall is None:
+            if is_strict and self.fall is None:
                 away = targets.strict_away(self.setup, s, reference, self.mirror)
                 if g.is_moving:
                     put_goal(goal, *away)
@@ -339,10 +334,12 @@ class SimulatedCharacter:
         footholds = Footholds(self.footing.stands, None)
         if reached < TARGETED:
             home = tuple(f.home.tolist()) if f.values.has_home else None
+            catches = g.steps and not g.is_returning and not is_strict
             steps = g.steps and not g.has_support if self.caught is None else not g.rests
             footholds = self.footing.place(
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
                 landing=tuple(goal.landing.tolist()), steps=steps, returns=g.is_returning,
+                catching=(goal.shift + goal.velocity / g.pendulum, s.point_velocities) if catches else None,
             )  # fmt: skip
         self.contacts = contacts_of(f, s, self.options.friction, self.contacts, is_falling=self.fall is not None)
         external = limbs.external.copy()

@@ -128,7 +128,8 @@ def usual_step(s):
     limbs.hit_place[: limbs.hits] = f.pose.xipos[limbs.hit_body[: limbs.hits]]
     react.twin(s)
     is_far = (f.limbs_seen[:, 3] > s.far) & (f.limbs_seen[:, 2] >= s.lasting)
-    if f.has_home and (not s.is_settled or is_far.any()):
+    lands_soon = g.steps and bool(((f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] < s.latest)).any())
+    if f.has_home and (not s.is_settled or is_far.any() or lands_soon):
         return SENSED
     f.is_stepping, f.is_falling, f.authority = 0, 0, 1.0
     f.lands = bool(f.shift.any() or g.landing.any())

@@ -11,7 +11,6 @@ from poise.body.character import Character
 from poise.core.typing import Array, Flags
 from poise.filter import falling
 from poise.filter.falling import Fall
-from poise.filter.footing import Pair, SteppingBack
 from poise.filter.forces import PointGoal
 from poise.filter.frame import authority, joint_servo, shortened, within
 from poise.filter.goal import PENDULUM
@@ -19,6 +18,7 @@ from poise.filter.preset import Preset
 from poise.filter.quasi_physical import HOVERING, PlaceGoal, Targets
 from poise.filter.reference import ReferenceFrame
 from poise.filter.setup import Setup
+from poise.filter.steps import Pair, SteppingBack
 from poise.native import Block
 from poise.physics import State
 from poise.step import AtLeast

@@ -1,0 +1,347 @@
+"""Steps that a push asks for: which limb takes one, when, and on what way.
+
+Steps back: after a push, a foot that stands off its place goes home once the goal has. A foot that lands while the goal
+is away sticks where it lands. In a walk the next step mends that; in a pose that is held nothing would, and the legs
+would stay askew. So a foot that stands off its place, is not about to lift by itself and has another to stand on, takes
+one small step. Nothing steps unless something pushed.
+
+Protective steps: a figure that is pushed farther than its ankles and hips can carry steps, and past that it falls. A
+push leaves the center of mass displaced by x at a speed ẋ. As an inverted pendulum of frequency ω it comes to rest over
+the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
+back. Farther off, the goal's resting place moves by what ξ exceeds that distance, and the feet step as far: a stronger
+push makes a longer step, beginning with none. A walk deviates as a pendulum over the foot that stands (`goal.Support`),
+and its next foot lands as far out as ξ says. When a figure has stood there for a while, each foot takes a step home,
+the nearer one first, and the goal goes along; from far off it takes two. With ξ farther from its feet than two steps it
+falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
+
+A foot of a walk that swings when the figure needs it farther off than it can be by its time to land goes on: it lands
+later, where the capture point is then.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core.typing import Array, Flags
+from poise.filter.goal import PEAK
+from poise.filter.preset import Protective, Stepping
+
+Pair = tuple[float, float]
+
+
+@dataclass
+class _Limb:
+    """A foot or hand on its way; `part` of the way is gone, none while it stands. On the way home, and where it goes on
+    from its own swing with a speed (2,) [m/s], it knows its end.
+    """
+
+    points: npt.NDArray[np.int64]
+    start: Array
+    part: float = math.inf
+    has_stepped: bool = False
+    is_urgent: bool = False
+    lasts: float = 0.0
+    fastest: float = math.inf
+    end: Array | None = None
+    speed: Array | None = None
+    is_landing: bool = False
+    stood: float = math.inf
+
+    @property
+    def moves(self) -> bool:
+        return self.part < 1.0
+
+
+@dataclass(frozen=True)
+class StepBack:
+    """What the stepping limbs add to their places in one step.
+
+    Attributes:
+        moves: Points on their way, shape (P,).
+        lift: Above the ground [m], shape (P,).
+        velocities, accelerations: Of the way, shape (P, 3).
+        is_landing: They have not touched yet.
+    """
+
+    moves: Flags
+    lift: Array
+    velocities: Array
+    accelerations: Array
+    is_landing: bool = False
+
+
+class Swing(NamedTuple):
+    """What a foot knows that may land later than in the reference.
+
+    Attributes:
+        landing: Where feet will land as they swing now, against the reference [m].
+        times_to_contact: Of the points in the reference [s], shape (P,).
+        offsets, speeds: Of the points against the reference [m], [m/s], shapes (P, 3).
+    """
+
+    landing: Pair
+    times_to_contact: Array
+    offsets: Array
+    speeds: Array
+
+
+class SteppingBack:
+    """Decides which limb steps back and moves its offset; one limb at a time.
+
+    Args:
+        settings, protective: The stepping parts of the preset.
+        limbs: Contact points of each limb that can step.
+        needed: How many other limbs must stand meanwhile.
+        count: Number of contact points.
+        scale: Leg length / 0.82 m; scales lengths, and durations with its root.
+
+    Attributes:
+        members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,).
+        far, lasting: A limb so far off its place [m] steps back, unless it lifts by itself before [s].
+        latest: Whether a foot lands later is decided so long before it lands [s].
+        is_settled: No limb steps, or has stepped.
+        landed: Points of the limb that has come to the end of its way in this step.
+    """
+
+    def __init__(
+        self, settings: Stepping, protective: Protective, limbs: tuple[tuple[int, ...], ...], needed: int, count: int,
+        scale: float,
+    ) -> None:  # fmt: skip
+        self.far, self._height = settings.distance * scale, settings.height * scale
+        self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
+        self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
+        self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
+        self._urgent_duration = protective.duration * math.sqrt(scale)
+        speeds = protective.swift, protective.brisk, protective.pace
+        self._swift, self._brisk, self._pace = (speed * math.sqrt(scale) for speed in speeds)
+        self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
+        self._needed = needed
+        self._rested = math.inf
+        self.is_settled, self.landed = True, np.zeros(0, dtype=np.int64)
+        self._count = count
+        self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
+        self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
+
+    def advance(
+        self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
+        points: Array | None = None, *, returns: bool = False, place: Array | None = None,
+        swing: Swing | None = None,
+    ) -> StepBack | None:  # fmt: skip
+        """Move the offsets of the limb that steps, and start the next; None while nothing steps.
+
+        Args:
+            offsets: Of standing points to the reference [m], shape (P, 3); those of a stepping limb are changed.
+            flags: Points that touch in the reference, shape (P,).
+            seen: `limbs_seen` of the block "Frame", shape (L, 4).
+            home: Where the goal will rest, against the reference [m].
+            away: How far the goal is from there [m].
+            dt: [s].
+            points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
+                foremost on the way goes first.
+            returns: They take the figure home: one after the other, and not quick.
+            place: Where a foot should land, against the reference [m], shape (2,); it may land later than there.
+            swing: Of the points, with a place to land.
+        """
+        self._rested += dt
+        limbs, self.landed = seen.tolist(), self.landed[:0]
+        late = None
+        if place is not None and swing is not None:
+            late = self._lands_later(limbs, place, swing)
+            for limb in self._limbs:
+                if limb.is_landing and limb.part < FOLLOWS:
+                    limb.end = place
+                    limb.lasts = max(limb.lasts, self._time_for(math.dist(place, limb.start.mean(axis=0))))
+        if self.is_settled and not (
+            late or any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs])
+        ):
+            return None
+        moving = late
+        for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
+            limb.stood = limb.stood + dt if touching else 0.0
+            if not touching or away > 4.0 * self.far:
+                limb.has_stepped = False
+            if moving is None and limb.moves:
+                moving = limb
+        if moving is None and points is not None:
+            if not returns or self._rested >= self._pause:
+                moving = self._hurry(offsets, limbs, np.array(home), points, returns=returns)
+        elif moving is None and self._rested >= self._pause:
+            moving = self._begin(offsets, limbs, away)
+        self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
+        if moving is None:
+            return None
+        return self._move(moving, offsets, flags, np.array(home) if moving.end is None else moving.end, dt)
+
+    def wait(self, dt: float) -> None:
+        """A step [s] in which nothing is to step."""
+        self._rested += dt
+
+    def _time_for(self, far: float) -> float:
+        """How long a foot that goes on takes for so far [s]."""
+        return GOES_ON * far / max(self._swift, 1e-9)
+
+    def _lands_later(self, seen: list[list[float]], place: Array, swing: Swing) -> _Limb | None:
+        """Let a foot go on that cannot be where it should land when it lands in the reference, while another stands."""
+        for limb, (touching, _, _, _) in zip(self._limbs, seen, strict=True):
+            left = float(swing.times_to_contact[limb.points].min())
+            if touching or limb.moves or not left < self.latest:
+                continue
+            others = [x for x, y in zip(seen, self._limbs, strict=True) if y is not limb]
+            if not any([standing > 0.0 and lift > left for _, standing, lift, _ in others]):
+                continue
+            here = swing.offsets[limb.points, :2]
+            far = float(np.linalg.norm(place - here.mean(axis=0)))
+            speed = swing.speeds[limb.points, :2].mean(axis=0)
+            duration = min(self._time_for(far), BRAKES * far**2 / max(float(speed @ (place - here.mean(axis=0))), 1e-9))
+            if math.dist(place, swing.landing) > 2.0 * self._far and duration > left:
+                limb.part, limb.has_stepped, limb.is_urgent, limb.is_landing = 0.0, True, True, True
+                limb.start, limb.end, limb.lasts = here.copy(), place, duration
+                limb.speed = speed
+                return limb
+        return None
+
+    @property
+    def quick(self) -> float:
+        """Least duration of a step that catches the figure [s]."""
+        return self._urgent_duration
+
+    def left(self) -> float | None:
+        """Time until a foot lands that is to catch the figure [s]; None where none is on its way."""
+        for limb in self._limbs:
+            if limb.moves and limb.is_urgent:
+                return (1.0 - limb.part) * limb.lasts
+        return None
+
+    def _is_far(self, time_to_lift: float, way: float) -> bool:
+        """A limb that is off its place and will not lift by itself soon."""
+        return way > self.far and time_to_lift >= self.lasting
+
+    def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
+        """Let the limb that is furthest from home go, if one may."""
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+            return None
+        furthest, chosen = self.far, None
+        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
+            if (
+                limb.has_stepped
+                or not touching
+                or standing < touching
+                or limb.stood < self._pause
+                or not self._is_far(time_to_lift, way)
+            ):
+                continue
+            if way > furthest and away < 0.5 * way:
+                furthest, chosen = way, limb
+        if chosen is not None:
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, False
+            chosen.fastest, chosen.end, chosen.speed = self._brisk, None, None
+            chosen.start = offsets[chosen.points, :2].copy()
+        return chosen
+
+    def _hurry(
+        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, *, returns: bool
+    ) -> _Limb | None:
+        """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there."""
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+            return None
+        chosen, foremost = None, -math.inf
+        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
+            if not touching or not standing or way < self._far or time_to_lift < self._urgent_duration:
+                continue
+            ahead = home - offsets[limb.points, :2].mean(axis=0)
+            # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
+            reach = float(points[limb.points, :2].mean(axis=0) @ ahead) / max(float(np.linalg.norm(ahead)), 1e-9)
+            if way + reach > foremost:
+                chosen, foremost = limb, way + reach
+        if chosen is not None:
+            # a foot that comes after one that caught the figure does not hurry
+            is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not returns
+            chosen.end, chosen.speed = home if returns else None, None
+            chosen.fastest = self._pace if returns else self._swift if is_first else self._brisk
+            chosen.start = offsets[chosen.points, :2].copy()
+        return chosen
+
+    def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
+        far = math.dist(home, limb.start.mean(axis=0))
+        height = max(self._height, min(LIFT * far, self._urgent_height))
+        least = self._urgent_duration if limb.is_urgent else self._duration
+        duration = max(least, PEAK * far / max(limb.fastest, 1e-9))
+        if limb.speed is not None:
+            duration, height = limb.lasts, self._height
+        limb.part += dt / duration
+        limb.lasts = duration
+        if flags[limb.points].any():
+            limb.is_landing = False
+        elif not limb.is_landing:
+            limb.part = math.inf  # it lifts by itself, from where it has come to
+            return None
+        if not limb.moves:
+            self._rested = 0.0
+            offsets[limb.points, :2], self.landed = home, limb.points
+            return None
+        s, rate = limb.part, 1.0 / duration
+        early, late = LIFTS if limb.speed is None else (0.0, 1.0)
+        if early < s < late:
+            gone, speed, turn = (x / (late - early) ** k for k, x in enumerate(smooth((s - early) / (late - early))))
+        else:
+            gone, speed, turn = float(s >= late), 0.0, 0.0
+        rise, climb, bend = hump(s)
+        way = home - limb.start
+        moves, lift = np.zeros(self._count, dtype=np.bool_), np.zeros(self._count)
+        velocities, accelerations = np.zeros((self._count, 3)), np.zeros((self._count, 3))
+        index = limb.points
+        offsets[index, :2] = limb.start + gone * way
+        moves[index], lift[index] = True, height * rise
+        velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * height * climb
+        accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * height * bend
+        if limb.speed is not None:
+            gone, speed, turn = fading(s)
+            offsets[index, :2] += duration * gone * limb.speed
+            velocities[index, :2] += speed * limb.speed
+            accelerations[index, :2] += rate * turn * limb.speed
+        return StepBack(moves, lift, velocities, accelerations, limb.is_landing)
+
+
+LIFT = 0.25
+"""A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
+GOES_ON = 1.9
+"""A foot that goes on past its time to land takes this times its way over its largest speed."""
+BRAKES = 2.5
+"""But no longer than this times its way over its speed, so that it does not go past its place and back."""
+FOLLOWS = 0.7
+"""Its place follows the capture point for this part of that time."""
+LATEST = 0.15
+"""It decides that no earlier than this before it lands [s]."""
+LIFTS = 0.12, 0.88
+"""It lifts before it moves: the part of its time in which it does."""
+
+
+def smooth(s: float) -> tuple[float, float, float]:
+    """Least-jerk way from 0 to 1 at part s of its time: 10 s³ − 15 s⁴ + 6 s⁵, and its two derivatives."""
+    return (
+        s**3 * (10.0 - 15.0 * s + 6.0 * s * s),
+        30.0 * s * s * (1.0 - s) ** 2,
+        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
+    )
+
+
+def fading(s: float) -> tuple[float, float, float]:
+    """Way from 0 to 0 that begins with speed 1, s − 6 s³ + 8 s⁴ − 3 s⁵, and its two derivatives."""
+    r = 1.0 - s
+    return (
+        s * r**3 * (1.0 + 3.0 * s),
+        r * r * (1.0 + 2.0 * s - 15.0 * s * s),
+        -12.0 * s * r * (3.0 - 5.0 * s),
+    )
+
+
+def hump(s: float) -> tuple[float, float, float]:
+    """Way up to 1 and down again: 16 s² (1 − s)², and its two derivatives."""
+    r = 1.0 - s
+    return 16.0 * s * s * r * r, 32.0 * s * r * (1.0 - 2.0 * s), 32.0 * (1.0 - 6.0 * s + 6.0 * s * s)
