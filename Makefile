@@ -6,7 +6,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 
 WEB := src/poise/show/web
 
-.PHONY: demo test test-all test-blender extension floors lint docs bench samples player native wheels release clean
+.PHONY: demo test test-all test-blender extension floors lint docs docs-release bench samples player native wheels release clean
 
 # `make bench step agreement` runs these two; the names are no targets of their own
 ifeq ($(firstword $(MAKECMDGOALS)),bench)
@@ -101,6 +101,12 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/poise
 
 docs: $(VENV)/.docs player
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# the site of one version beside those of earlier ones, on the local branch docs-site: make docs-release VERSION=0.1
+docs-release: docs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mike>=2.1'
+	PATH=$(CURDIR)/$(BIN):$$PATH NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --config-file mkdocs-release.yml \
+		--branch docs-site --update-aliases --alias-type copy $(VERSION) latest
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(BENCHES)
