@@ -113,7 +113,7 @@ def engine_step(world: World) -> float:
     other = mujoco.MjData(model)
     mujoco.mj_copyData(other, model, data)
     ours = model.opt.disableflags
-    model.opt.disableflags = ours & ~mujoco.mjtDisableBit.mjDSBL_ISLAND
+    model.opt.disableflags = ours & ~int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
     began = time.thread_time()
     mujoco.mj_step(model, other)
     took = time.thread_time() - began
