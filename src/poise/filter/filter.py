@@ -54,7 +54,7 @@ class SimulatedCharacter:
 
     Attributes:
         q, v, time: The simulated pose (nq,), its velocity (nv,) and the time [s].
-        caught: See `targets.strict_steps`.
+        caught: How far both feet step from their places in the clip to catch a strict figure [m]; None before.
         is_level: The ground is level and stands still.
         shifts: Place of the goal at every step so far [m].
         problem, stages: The blocks "Frame" and "Stages" of the step.

@@ -159,21 +159,21 @@ class Footing:
             landing: By how much more than the goal the next landing is moved [m].
             steps: The figure takes protective steps.
             returns: It goes home by steps.
-            catching: Where a foot would catch the figure, against the reference [m], shape (2,), and velocities of the
-                points [m/s], shape (P, 3), if one may land later for that.
+            catching: If a foot may land later to catch the figure: where, against the reference [m], shape (2,), and
+                velocities of the points [m/s], shape (P, 3).
         """
         back, stands, moved = None, self.stands, None
         if home is not None:
             away = math.dist(goal_shift, home)
-            place, swing = None, None
+            swing = None
             if catching is not None:
                 place, velocities = catching
                 ways = points - reference.points, velocities - reference.point_velocities
                 lands = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
-                swing = Swing(lands, reference.times_to_contact, *ways)
+                swing = Swing(place, lands, reference.times_to_contact, *ways)
             back = self.stepping.advance(
                 self._offset, reference.flags, self._seen, home, away, dt, points if steps else None, returns=returns,
-                place=place, swing=swing,
+                swing=swing,
             )  # fmt: skip
             self._stood[self.stepping.landed] = False  # it stands where it has come to
         if back is not None:

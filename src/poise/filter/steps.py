@@ -14,8 +14,8 @@ and its next foot lands as far out as ξ says. When a figure has stood there for
 the nearer one first, and the goal goes along; from far off it takes two. With ξ farther from its feet than two steps it
 falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
 
-A foot of a walk that swings when the figure needs it farther off than it can be by its time to land goes on: it lands
-later, where the capture point is then.
+Landing later: in a walk, a swinging foot may be too far from the capture point to get there by the time it lands in the
+reference. Then it swings on, and lands later at the place where the capture point is by then.
 """
 
 from __future__ import annotations
@@ -36,8 +36,21 @@ Pair = tuple[float, float]
 
 @dataclass
 class _Limb:
-    """A foot or hand on its way; `part` of the way is gone, none while it stands. On the way home, and where it goes on
-    from its own swing with a speed (2,) [m/s], it knows its end.
+    """A foot or hand that can step.
+
+    Attributes:
+        points: Its contact points, shape (N,).
+        start: Their offsets to the reference where the step began [m], shape (N, 2).
+        part: Share of the step's time that is over; 1 or more while it does not step.
+        has_stepped: It has stepped, and since then neither lifted in the reference nor has the goal gone far.
+        is_urgent: The step is to catch the figure.
+        lasts: Duration of the step [s].
+        fastest: Largest speed of the step [m/s].
+        end: Where it lands, against the reference [m], shape (2,); None if that is where the goal will rest.
+        speed: Horizontal speed against the reference with which a foot that lands later begins [m/s], shape (2,);
+            None for a step from the ground.
+        is_landing: It lands later than in the reference, where it has not landed yet either.
+        stood: For so long it has touched in the reference [s].
     """
 
     points: npt.NDArray[np.int64]
@@ -59,13 +72,13 @@ class _Limb:
 
 @dataclass(frozen=True)
 class StepBack:
-    """What the stepping limbs add to their places in one step.
+    """What the limb that steps adds to its places at one step.
 
     Attributes:
         moves: Points on their way, shape (P,).
         lift: Above the ground [m], shape (P,).
         velocities, accelerations: Of the way, shape (P, 3).
-        is_landing: They have not touched yet.
+        is_landing: The limb lands later than in the reference, where it has not landed yet either.
     """
 
     moves: Flags
@@ -76,14 +89,16 @@ class StepBack:
 
 
 class Swing(NamedTuple):
-    """What a foot knows that may land later than in the reference.
+    """What decides whether a swinging foot lands later than in the reference.
 
     Attributes:
-        landing: Where feet will land as they swing now, against the reference [m].
+        place: Where a foot would catch the figure, against the reference [m], shape (2,).
+        landing: Where feet will land if they land in time, against the reference [m].
         times_to_contact: Of the points in the reference [s], shape (P,).
         offsets, speeds: Of the points against the reference [m], [m/s], shapes (P, 3).
     """
 
+    place: Array
     landing: Pair
     times_to_contact: Array
     offsets: Array
@@ -103,7 +118,8 @@ class SteppingBack:
     Attributes:
         members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,).
         far, lasting: A limb so far off its place [m] steps back, unless it lifts by itself before [s].
-        latest: Whether a foot lands later is decided so long before it lands [s].
+        latest: A foot may decide to land later from so long before its landing on [s].
+        urgent_duration: Least duration of a step that catches the figure [s].
         is_settled: No limb steps, or has stepped.
         landed: Points of the limb that has come to the end of its way in this step.
     """
@@ -116,7 +132,7 @@ class SteppingBack:
         self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
-        self._urgent_duration = protective.duration * math.sqrt(scale)
+        self.urgent_duration = protective.duration * math.sqrt(scale)
         speeds = protective.swift, protective.brisk, protective.pace
         self._swift, self._brisk, self._pace = (speed * math.sqrt(scale) for speed in speeds)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
@@ -129,8 +145,7 @@ class SteppingBack:
 
     def advance(
         self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
-        points: Array | None = None, *, returns: bool = False, place: Array | None = None,
-        swing: Swing | None = None,
+        points: Array | None = None, *, returns: bool = False, swing: Swing | None = None,
     ) -> StepBack | None:  # fmt: skip
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
@@ -144,21 +159,19 @@ class SteppingBack:
             points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
                 foremost on the way goes first.
             returns: They take the figure home: one after the other, and not quick.
-            place: Where a foot should land, against the reference [m], shape (2,); it may land later than there.
-            swing: Of the points, with a place to land.
+            swing: If a swinging foot may land later than in the reference.
         """
         self._rested += dt
         limbs, self.landed = seen.tolist(), self.landed[:0]
         late = None
-        if place is not None and swing is not None:
-            late = self._lands_later(limbs, place, swing)
+        if swing is not None:
+            late = self._lands_later(limbs, swing)
             for limb in self._limbs:
                 if limb.is_landing and limb.part < FOLLOWS:
-                    limb.end = place
-                    limb.lasts = max(limb.lasts, self._time_for(math.dist(place, limb.start.mean(axis=0))))
-        if self.is_settled and not (
-            late or any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs])
-        ):
+                    limb.end = swing.place
+                    limb.lasts = max(limb.lasts, self._time_for(math.dist(swing.place, limb.start.mean(axis=0))))
+        is_any_far = any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs])
+        if self.is_settled and late is None and not is_any_far:
             return None
         moving = late
         for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
@@ -182,11 +195,11 @@ class SteppingBack:
         self._rested += dt
 
     def _time_for(self, far: float) -> float:
-        """How long a foot that goes on takes for so far [s]."""
+        """How long a foot that lands later takes for a way [m] [s]."""
         return GOES_ON * far / max(self._swift, 1e-9)
 
-    def _lands_later(self, seen: list[list[float]], place: Array, swing: Swing) -> _Limb | None:
-        """Let a foot go on that cannot be where it should land when it lands in the reference, while another stands."""
+    def _lands_later(self, seen: list[list[float]], swing: Swing) -> _Limb | None:
+        """Let a foot swing on that cannot be at its place in time; another foot must stand until then."""
         for limb, (touching, _, _, _) in zip(self._limbs, seen, strict=True):
             left = float(swing.times_to_contact[limb.points].min())
             if touching or limb.moves or not left < self.latest:
@@ -194,24 +207,18 @@ class SteppingBack:
             others = [x for x, y in zip(seen, self._limbs, strict=True) if y is not limb]
             if not any([standing > 0.0 and lift > left for _, standing, lift, _ in others]):
                 continue
-            here = swing.offsets[limb.points, :2]
-            far = float(np.linalg.norm(place - here.mean(axis=0)))
-            speed = swing.speeds[limb.points, :2].mean(axis=0)
-            duration = min(self._time_for(far), BRAKES * far**2 / max(float(speed @ (place - here.mean(axis=0))), 1e-9))
-            if math.dist(place, swing.landing) > 2.0 * self._far and duration > left:
+            here, speed = swing.offsets[limb.points, :2], swing.speeds[limb.points, :2].mean(axis=0)
+            way = swing.place - here.mean(axis=0)
+            far = float(np.linalg.norm(way))
+            duration = min(self._time_for(far), BRAKES * far**2 / max(float(speed @ way), 1e-9))
+            if math.dist(swing.place, swing.landing) > 2.0 * self._far and duration > left:
                 limb.part, limb.has_stepped, limb.is_urgent, limb.is_landing = 0.0, True, True, True
-                limb.start, limb.end, limb.lasts = here.copy(), place, duration
-                limb.speed = speed
+                limb.start, limb.end, limb.lasts, limb.speed = here.copy(), swing.place, duration, speed
                 return limb
         return None
 
-    @property
-    def quick(self) -> float:
-        """Least duration of a step that catches the figure [s]."""
-        return self._urgent_duration
-
-    def left(self) -> float | None:
-        """Time until a foot lands that is to catch the figure [s]; None where none is on its way."""
+    def time_to_catch(self) -> float | None:
+        """Time until a foot lands that is to catch the figure [s]; None if there is none on its way."""
         for limb in self._limbs:
             if limb.moves and limb.is_urgent:
                 return (1.0 - limb.part) * limb.lasts
@@ -251,7 +258,7 @@ class SteppingBack:
             return None
         chosen, foremost = None, -math.inf
         for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
-            if not touching or not standing or way < self._far or time_to_lift < self._urgent_duration:
+            if not touching or not standing or way < self._far or time_to_lift < self.urgent_duration:
                 continue
             ahead = home - offsets[limb.points, :2].mean(axis=0)
             # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
@@ -270,7 +277,7 @@ class SteppingBack:
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
         far = math.dist(home, limb.start.mean(axis=0))
         height = max(self._height, min(LIFT * far, self._urgent_height))
-        least = self._urgent_duration if limb.is_urgent else self._duration
+        least = self.urgent_duration if limb.is_urgent else self._duration
         duration = max(least, PEAK * far / max(limb.fastest, 1e-9))
         if limb.speed is not None:
             duration, height = limb.lasts, self._height
@@ -310,16 +317,16 @@ class SteppingBack:
 
 LIFT = 0.25
 """A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
-GOES_ON = 1.9
-"""A foot that goes on past its time to land takes this times its way over its largest speed."""
-BRAKES = 2.5
-"""But no longer than this times its way over its speed, so that it does not go past its place and back."""
-FOLLOWS = 0.7
-"""Its place follows the capture point for this part of that time."""
-LATEST = 0.15
-"""It decides that no earlier than this before it lands [s]."""
 LIFTS = 0.12, 0.88
-"""It lifts before it moves: the part of its time in which it does."""
+"""A foot that steps from the ground lifts before it moves: it moves in this part of the step's time [1]."""
+GOES_ON = 1.9
+"""A foot that lands later takes this times its way over the largest speed of a protective step [1]."""
+BRAKES = 2.5
+"""It takes no longer than this times its way over its speed, so that it does not pass its place and come back [1]."""
+FOLLOWS = 0.7
+"""Its place follows the capture point for this part of that time [1]."""
+LATEST = 0.15
+"""It decides to land later no earlier than this before its landing, for a leg of 0.82 m [s]."""
 
 
 def smooth(s: float) -> tuple[float, float, float]:

@@ -40,7 +40,7 @@ HELD = 0.12
 """Where nobody holds the root: a figure steps with its capture point so far off the middle of its feet [m]."""
 
 LEGS = 0.3
-"""Part of the pose's weight that legs keep once such a step has moved the feet, which the clip's angles pull back."""
+"""Part of the pose's weight that legs keep after such a step, since the clip's angles pull the feet back [1]."""
 
 SUNK = 0.35
 """A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
@@ -124,7 +124,7 @@ def strict_authority(setup: Setup, state: State, reference: ReferenceFrame, heig
 
 
 def strict_away(setup: Setup, state: State, reference: ReferenceFrame, mirror: State) -> tuple[Pair, Pair]:
-    """How far the center of mass is from the reference's, and how fast it goes from there [m], [m/s].
+    """How far the center of mass is from the reference's [m], and its velocity against it [m/s].
 
     Args:
         setup: What never changes.
@@ -152,7 +152,7 @@ def strict_steps(
     Args:
         setup: What never changes.
         f, goal: The blocks "Frame", sensed, and "MovingGoal".
-        stepping: What steps.
+        stepping: Decides which foot steps.
         away: See `strict_away`.
         home: What this returned in the last step.
     """
@@ -169,11 +169,11 @@ def strict_steps(
 
     swings = (f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] > 0.0)
     goal.landing[:] = landing(min(float(f.groups_seen[swings, 1].min(initial=np.inf)), LONGEST_SWING))
-    left = stepping.left()
+    left = stepping.time_to_catch()
     if left is None:
         if not (goal.is_guided and f.standing_count) or math.hypot(*out) < HELD * setup.scale:
             return home
-        left = stepping.quick
+        left = stepping.urgent_duration
     x, y = landing(left).tolist()
     return x, y
 

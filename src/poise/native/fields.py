@@ -481,7 +481,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         fastest: real  a joint faster than this means that the run diverged [rad/s, m/s]
         far: real  a limb so far off its place steps back [m]
         lasting: real  unless it lifts by itself before [s]
-        latest: real  a foot that swings may land later, which is decided so long before [s]
+        latest: real  a swinging foot may decide to land later from so long before its landing on [s]
         lean: real[3]  of the upright, and heights of the center of mass at which a figure lies and stands [m]
         own_share: real[bodies]  part of the trunk's sway that each body takes by itself
         acted: flag[points, 4]  coefficients that acted in the last step
