@@ -19,7 +19,7 @@ from poise.filter import rising
 from poise.filter.forces import Hand
 from poise.filter.simulate import Live
 from poise.phases import carried_ground
-from poise.phases.floor import on_last
+from poise.phases.floor import carrying_last
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip, clip_moment
 from poise.show.page import has_page
@@ -185,14 +185,14 @@ def test_a_round_keeps_its_last_ground_if_the_others_lay_as_high_under_it() -> N
     here = motion.world[0][len(motion.times) // 2, 0]
     ground.change(Hill(stairs=0.1), here, heading)
     stairs, until = ground.current, float(motion.times[len(motion.times) // 2])
-    kept = carried_ground(on_last(motion, [(0.0, flat), (until, stairs)]))
+    kept = carried_ground(carrying_last(motion, [(0.0, flat), (until, stairs)]))
     assert kept is not None
     ahead = here[None, :2] + np.outer([-1.0, 2.0, 5.0], (far - start)[:2] / np.linalg.norm((far - start)[:2]))
     np.testing.assert_allclose(kept.heights(ahead), stairs.heights(ahead), atol=1e-9)
     assert stairs.heights(ahead)[-1] > 0.2
     ground.change(Hill(slope=20.0), here, heading)  # slopes go on behind the figure
-    assert carried_ground(on_last(motion, [(0.0, flat), (until, ground.current)])) is None
-    assert carried_ground(on_last(motion, [(0.0, flat)])) is None
+    assert carried_ground(carrying_last(motion, [(0.0, flat), (until, ground.current)])) is None
+    assert carried_ground(carrying_last(motion, [(0.0, flat)])) is None
 
 
 def test_compiled_code_is_told_of_new_ground() -> None:

@@ -123,7 +123,7 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
 def _with_heels(clip: Analysis, near: Flags) -> tuple[Array, Flags]:
     """Contact points and which of them are near the ground, with a heel under each ankle whose foot is near it.
 
-    Where a heel lies is guessed, and a shoe's high heel is in no bone.
+    Where a heel lies in a clip is only an estimate, and no bone shows the high heel of a shoe.
     """
     ankles, down = [clip.touch.points], [near]
     for limb in clip.character.limbs:

@@ -58,7 +58,7 @@ LEAST_STEPS, LEAST_SWINGS, LEAST_PACE = 3, 3, 0.13
 LEAST_WAY, UPRIGHT_WALK = 2.0, 0.5
 """A walk goes so many legs far, and its trunk stays up: the cosine of its lean never falls below the second [1]."""
 TALL_WALK = 0.85
-"""Its hips are at this height in the median, in legs [1]: how fast people walk with bent legs, nobody knows."""
+"""Least height of its hips in the median, in legs [1]: walks with bent legs have shorter steps and tell no pace."""
 OTHER_SLIP = 0.35
 """How much less likely than half or double another slip of the rate is, as a logarithm [1]."""
 

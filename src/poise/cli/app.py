@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import sys
-import time as clock
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -231,25 +231,25 @@ def progress(**options: Any) -> Progress:
 
 
 SAYS_EVERY = 30.0
-"""Time between two lines of a `Pace` [s]."""
+"""Time between two lines of a `ProgressLines` [s]."""
 
 
-class Pace:
-    """How far a long run is, said in a line now and then where stderr is no terminal and no bar is seen."""
+class ProgressLines:
+    """Says in a line now and then how far a long run is, where stderr is no terminal and shows no bar."""
 
     def __init__(self, total: int) -> None:
         self._total, self._done = total, 0
-        self._begun = self._said = clock.monotonic()
+        self._begun = self._said = time.monotonic()
 
     def advance(self) -> None:
         """One more is done."""
-        self._done, now = self._done + 1, clock.monotonic()
+        self._done, now = self._done + 1, time.monotonic()
         if sys.stderr.isatty() or self._done >= self._total or now - self._said < SAYS_EVERY:
             return
         self._said = now
         left = (now - self._begun) / self._done * (self._total - self._done)
-        time = f"{left:.0f} s" if left < 100.0 else f"{left / 60.0:.0f} min"
-        note(f"{self._done} of {self._total} done, about {time} left")
+        words = f"{left:.0f} s" if left < 100.0 else f"{left / 60.0:.0f} min"
+        note(f"{self._done} of {self._total} done, about {words} left")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import WRONG_USE, Pace, app, note, out, output_paths, print_json, progress
+from poise.cli.app import WRONG_USE, ProgressLines, app, note, out, output_paths, print_json, progress
 from poise.cli.options import argument, flag, option
 from poise.core.errors import InvalidValue, PoiseError
 
@@ -221,11 +221,11 @@ def _run(
     from poise.check.clip import check_files
 
     with progress(disable=not sys.stderr.isatty()) as bar:
-        task, pace = bar.add_task("Checking", total=len(paths)), Pace(len(paths))
+        task, lines = bar.add_task("Checking", total=len(paths)), ProgressLines(len(paths))
 
         def done(found: tuple[ClipReport, ...]) -> None:
             bar.update(task, advance=1, description=f"Checking: {Path(found[0].file).name}")
-            pace.advance()
+            lines.advance()
 
         return check_files(paths, profile, options=how, wanted=wanted, jobs=jobs, done=done)
 

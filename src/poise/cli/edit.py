@@ -213,7 +213,7 @@ def repair(
             "FILE.toml", "Walls, boxes and bars that bear load, too; hands may pull at bars and holds (docs/world.md)."
         ),
     ] = None,
-    friction: Annotated[float, option("MU", "Friction coefficient of the ground.")] = 0.8,
+    friction: Annotated[float, option("MU", "Friction coefficient of the ground, and of --scene.")] = 0.8,
     gravity: Annotated[str | None, option("G", "Gravity: in g (1.3) or in m/s2 (1.62m/s2).")] = None,
     jump: Annotated[
         str | None,

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import WRONG_USE, Pace, answered, note, out, print_json
+from poise.cli.app import WRONG_USE, ProgressLines, answered, note, out, print_json
 from poise.cli.folder_page import MEASURES, Done, summary_page
 from poise.cli.options import flag, option
 from poise.core.batch import each
@@ -454,7 +454,7 @@ class _Bar:
             disable=not sys.stderr.isatty(),
         )
         self._task = self._bar.add_task(f"poise {name}", total=total)
-        self._pace = Pace(total)
+        self._lines = ProgressLines(total)
 
     def __enter__(self) -> _Bar:
         self._bar.start()
@@ -465,4 +465,4 @@ class _Bar:
 
     def advance(self, done: Done) -> None:
         self._bar.update(self._task, advance=1, description=done.name)
-        self._pace.advance()
+        self._lines.advance()

@@ -27,6 +27,7 @@ PERSON_LEGS = (0.3, 1.2)
 TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
 PERSON = "a grown person has 0.82 m"
+"""What a leg is compared with, in the reasons for a unit."""
 MISLABELED = {0.5: 0.01, 2.0: 0.01}
 """How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
 DOUBTED = 0.6

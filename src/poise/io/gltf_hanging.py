@@ -2,9 +2,10 @@
 
 Game rigs are animated by controls: feet, hands and weapons that follow a target are exported as children of the root,
 beside pole targets that move no skin. Where such a joint is carried by a bone, the motion shows it (its place in the
-bone's frame stays as it is), and so does the skin (it goes on from the bone's vertices to the joint's). A target that
-its leg cannot reach is pointed at: its direction from the bone stays, not its distance. Each witness is one function
-that gives the logarithm of a likelihood ratio, this bone against the file's parent, and its reason.
+bone's frame stays as it is), and so does the skin (it goes on from the bone's vertices to the joint's). Where a target
+is out of the leg's reach, the bone still points at it: its direction in the bone's frame stays, its distance does not.
+Each witness is one function that gives the logarithm of a likelihood ratio, this bone against the file's parent, and
+its reason.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ MOVED = 1.5
 POINTS = 0.03
 """A bone points at a joint whose direction from it wanders less than this in the bone's frame [rad]."""
 SWINGS = 5.0
-"""It does so by moving: before the bone above it, the direction wanders so many times more, at least [1]."""
+"""It does so by turning: in the frame of the bone above it, the direction wanders at least so many times more [1]."""
 MIRRORED = 0.02
 """A foot is as far from its shin as the other one from its own, within this share of the size."""
 FEWEST_FLAT = 6
@@ -58,8 +59,8 @@ class Rig:
         distance: Median distance of two joints as a share of the size, shape (J, J).
         skin: Vertices that each joint moves, by weight, shape (J,); None where no skin can be read.
         seams: Edges of the skin's triangles between the vertices of two joints, by weight, shape (J, J).
-        points: How much more the direction from joint k to joint j wanders before the bone above k than in k's own
-            frame, where k points at j; 0 elsewhere. Asked only of joints with a common seam, shape (J, J) [k, j].
+        points: Where bone k points at joint j: how many times more the direction from k to j wanders in the frame of
+            the bone above k than in that of k; 0 elsewhere, and where they share no seam, shape (J, J) [k, j].
     """
 
     parents: Ints
@@ -352,7 +353,7 @@ def measure(
 
 
 def _pointing(place: Array, away: Array, above: Array) -> Array:
-    """How much more directions wander before the bone above than in a bone's own frame, if it points at them; else 0.
+    """How many times more directions wander in the frame of the bone above than in a bone's own; 0 if not pointed at.
 
     Args:
         place, away: Joints from the bone, in its own frame and in the world, shape (P, K, 3).

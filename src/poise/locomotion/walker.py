@@ -265,7 +265,7 @@ def _stride(since: float, duty: float) -> float:
         return since - 1.0
     swing = 1.0 - duty
     s = (since - half) / swing
-    return half * (1.0 - 2.0 * s * s * (3.0 - 2.0 * s)) + swing * s * (1.0 - s) * (1.0 - 2.0 * s)
+    return half * (1.0 - 2.0 * rotations.eased(s)) + swing * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
 Command = tuple[tuple[float, float], float]

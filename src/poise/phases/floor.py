@@ -191,12 +191,12 @@ def carrying(motion: Motion, terrain: Terrain) -> Motion:
     return replace(motion, source=replace(motion.source, ground=note)).placed(*motion.world)
 
 
-def on_last(motion: Motion, grounds: Sequence[tuple[float, Terrain]]) -> Motion:
-    """The motion with the last of the grounds that it was made on, if the others lay as high under all its joints.
+def carrying_last(motion: Motion, grounds: Sequence[tuple[float, Terrain]]) -> Motion:
+    """The motion carrying the last ground it was made on, if those before it lay as high under all joints meanwhile.
 
     Args:
         motion: What was made.
-        grounds: From when each ground lay [s], by time.
+        grounds: Each ground and the time from which on it lay there [s], in order.
     """
     _, last = grounds[-1]
     until = [begin for begin, _ in grounds[1:]]

@@ -1,8 +1,8 @@
 """`poise serve`: jobs over HTTP, for programs on this machine.
 
 Loopback alone, a random port, and a token that every request carries. Browsers are kept out: a request with an Origin,
-or for another host, is refused. Another process does the jobs (`work`), one after the other;
-a job that is cancelled ends it, and the next one gets another.
+or for another host, is refused. Another process does the jobs (`work`), one after the other. Cancelling a job ends that
+process; the next job gets a new one.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from poise.filter.quasi_physical import Physicality, StepRecord
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
-from poise.phases.floor import on_last, start_of
+from poise.phases.floor import carrying_last, start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_of
@@ -208,7 +208,7 @@ class LiveClip:
         done = simulate(
             self._motion, self._character, terrain=Terrain(self._ground), options=options, watch=after, **self._run
         )
-        return replace(done, motion=on_last(done.motion, self._laid))
+        return replace(done, motion=carrying_last(done.motion, self._laid))
 
     def scene(self) -> Scene:
         self._shown_at = self._q[:2].copy()

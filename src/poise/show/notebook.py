@@ -24,7 +24,7 @@ from poise.show.protocol import SCENE_HEAD, Command, read_command, state_message
 log = logging.getLogger(__name__)
 
 INTERVAL = 1.0 / 30.0
-"""A state is sent so often at most [s]; a cell that is running hears no acknowledgement."""
+"""Shortest time between two states [s]. Python cannot wait for the page: a running cell hears no acknowledgement."""
 
 MAX_WAITING = 4000
 """Commands that wait to be read; older ones are dropped first."""

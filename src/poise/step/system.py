@@ -9,11 +9,10 @@ with η the multipliers of the equalities, it is one symmetric system with the r
     ⎢ G   0    D  │  g ⎥
     ⎣−C   Dᵀ   S  │ −f ⎦
 
-Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by an active set (Lawson
-and Hanson 1974), warm-started. A bound is left out until
-an answer breaks it; then its row is taken in and the step is solved again. A soft one brings its slack. A hard one,
-whose weight is infinite, is an equality until it would have to pull: a primal-dual active set (Hintermüller, Ito and
-Kunisch 2002).
+Eliminating (a, η) leaves a small non-negative problem in x = (λ, s), solved by a warm-started active set (Lawson and
+Hanson 1974). A bound is left out until an answer breaks it; then its row is taken in and the step is solved again. A
+soft one brings its slack. A hard one, whose weight is infinite, is an equality until it would have to pull: a
+primal-dual active set (Hintermüller, Ito and Kunisch 2002).
 
 `SystemStorage` keeps the block "System" of `native.fields`; the functions below take it.
 """
