@@ -102,6 +102,10 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/poise
 docs: $(VENV)/.docs player
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
+ifeq ($(firstword $(MAKECMDGOALS)),docs-release)
+$(if $(VERSION),,$(error Give the version: make docs-release VERSION=0.1))
+endif
+
 # the site of one version beside those of earlier ones, on the local branch docs-site: make docs-release VERSION=0.1
 docs-release: docs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'mike>=2.1'
