@@ -17,7 +17,7 @@ import numpy as np
 
 import poise
 from poise.body.posing import body_poses
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 
 OUT = Path(tempfile.mkdtemp()) if "--headless" in sys.argv else Path("out")
 SHOVE = poise.Push("chest", force=(300.0, 0.0, 0.0), start=0.6, duration=0.2)
@@ -60,13 +60,13 @@ def main() -> None:
         rr.log("chest_from_clip_m", rr.Scalars(away[k]))
     rr.disconnect()
     print(f"{len(result.times)} moments in {file}; open it with: rerun {file}")
-    check(file, away)
+    check(file, away, result.times < SHOVE.start)
 
 
-def check(file: Path, away: Array) -> None:
+def check(file: Path, away: Array, is_before: Flags) -> None:
     """The file holds something; until the push the chest is where the clip has it, then it gives way."""
     assert file.stat().st_size > 10_000
-    assert away[0] < 1e-6
+    assert away[is_before].max() < 1e-6
     assert away.max() > 0.05
 
 
