@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from poise.phases.floor import carrying_last
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip, clip_moment
 from poise.show.page import has_page
-from poise.show.protocol import Moment, layout_of, state_numbers
+from poise.show.protocol import STATE, Moment, layout_of, state_numbers
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from poise.terrain.ground import PlacedGround, sample
@@ -213,6 +214,24 @@ def test_a_viewer_says_what_is_missing() -> None:
             viewer.update(0.0, [])
         assert viewer.url.startswith("http://127.0.0.1:")
         assert "<iframe" in viewer._repr_html_()
+
+
+def test_a_notebook_that_shows_a_viewer_late_is_told_what_pages_are_told() -> None:
+    pytest.importorskip("anywidget", reason="anywidget is not installed (pip install -e '.[dev]')")
+    motion = poise.load(poise.sample_path("walk")).frames(np.arange(3))
+    scene = replace(poise.scene_of_motion(motion), overlays=(), plots=(), timeline=())
+    with Viewer(is_opened=False) as viewer:
+        viewer.show(scene)
+        viewer.update(0.5, [(scene.tracks[0].positions[1], scene.tracks[0].orientations[1])])
+        viewer.say(type="status", paused=True)
+        viewer._repr_mimebundle_()
+        assert viewer._inline is not None
+        for timer in [t for t in threading.enumerate() if isinstance(t, threading.Timer)]:
+            timer.join()
+        widget = viewer._inline.widget
+        assert widget.scene
+        assert STATE.unpack_from(widget.state)[4] == 0.5
+        assert json.loads(widget.greeting) == {"type": "status", "paused": True}
 
 
 def test_a_view_is_a_page_that_stands_alone(tmp_path: Any) -> None:

@@ -63,7 +63,9 @@ class Viewer:
         self._title = title
         self._inline: NotebookPage | None = None
         self._layout: Layout | None = None
-        self._first = b""
+        self._scene = b""
+        self._state: tuple[bytes, float, bool] | None = None
+        self._status: dict[str, Any] | None = None
         if is_opened if is_opened is not None else not _is_notebook():
             webbrowser.open(self.url)
 
@@ -81,10 +83,10 @@ class Viewer:
         """Show a scene: its first frame says what there is. What moves comes by `update`."""
         first = _first_frame(scene)
         self._layout = layout_of(first)
-        self._first = pack(first, is_live=True)
-        self._server.show(self._first)
+        self._scene, self._state = pack(first, is_live=True), None
+        self._server.show(self._scene)
         if self._inline is not None:
-            self._inline.show(self._first)
+            self._inline.show(self._scene)
 
     def update(
         self,
@@ -113,6 +115,7 @@ class Viewer:
             raise InvalidValue("Nothing is shown yet; call show(scene) first.")
         moment = Moment(time, tuple(poses), tuple(overlays), tuple(values), is_paused, tuple(rows))
         numbers = state_numbers(moment, self._layout)
+        self._state = numbers, time, is_paused
         self._server.send(numbers, time=time, is_paused=is_paused)
         if self._inline is not None:
             self._inline.send(numbers, time=time, is_paused=is_paused)
@@ -120,6 +123,8 @@ class Viewer:
     def say(self, **words: Any) -> None:
         """Tell all pages something: `type="status"`, `type="mark"`, … (docs/scene_format.md)."""
         greet = words.get("type") == "status"
+        if greet:
+            self._status = words
         self._server.say(words, greet=greet)
         if self._inline is not None:
             self._inline.say(words, greet=greet)
@@ -148,8 +153,13 @@ class Viewer:
             return {"text/html": self._repr_html_()}
         if self._inline is None:
             self._inline = NotebookPage(self._title, INLINE_HEIGHT)
-            if self._first:
-                self._inline.show(self._first)
+            if self._scene:
+                self._inline.show(self._scene)
+            if self._state is not None:
+                numbers, time, is_paused = self._state
+                self._inline.send(numbers, time=time, is_paused=is_paused)
+            if self._status is not None:
+                self._inline.say(self._status, greet=True)
         return self._inline.widget._repr_mimebundle_()
 
     def _repr_html_(self) -> str:
