@@ -15,7 +15,7 @@ from poise.analysis.measures import implied_scale, measures
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals, scale_of
 from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
-from poise.check.finding import FLAWS, Finding
+from poise.check.finding import FLAWS, Finding, doubts
 from poise.check.profile import Limit, load_profile
 from poise.check.whole import pace
 from poise.core import rotations
@@ -298,7 +298,8 @@ def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: M
 def test_what_needs_a_floor_warns_where_the_floor_is_not_known(walk: Motion) -> None:
     clip = analyze(walk, floor=analyze(walk).floor + 0.12)
     unsure, sure = (
-        judge(clip, measures(clip), implied_scale(clip), REALISTIC, is_floor_given=given) for given in (False, True)
+        judge(clip, measures(clip), implied_scale(clip), REALISTIC, unsure=doubts(clip, is_floor_given=given))
+        for given in (False, True)
     )
     assert not [f for f in unsure if f.name == "penetration" and f.fails]
     assert all("floor" in f.doubt for f in unsure if f.name == "penetration")

@@ -82,6 +82,8 @@ def test_a_floor_that_nothing_comes_down_to_is_not_known() -> None:
     assert not findings_of(motion, floor=floor)
     high = analyze(motion, floor=floor - 0.06)
     assert "floor" in doubts(high).reasons
+    assert "Balance and the force at the hips are not judged: it is not clear where" in doubts(high).unjudged[0]
+    assert not doubts(analyze(motion)).unjudged
     assert "floor" not in doubts(analyze(motion)).reasons
 
 

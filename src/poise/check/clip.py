@@ -19,7 +19,7 @@ from poise.body.character import Character, fit
 from poise.check.air import flight_findings, scale_of, wrong_gravity
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
-from poise.check.finding import FORCES, Cure, Finding, Trials, doubts
+from poise.check.finding import FORCES, Cure, Doubts, Finding, Trials, doubts
 from poise.check.ground import ground_findings
 from poise.check.library import facts_of, measures_of, samples_of
 from poise.check.profile import ROOT, Profile, load_profile
@@ -169,14 +169,14 @@ def judge(
     profile: Profile,
     *,
     trials: Trials | None = None,
-    is_floor_given: bool = False,
+    unsure: Doubts | None = None,
 ) -> tuple[Finding, ...]:
     """Everything a profile has against a clip: failures first, the farthest past its threshold first.
 
     Where the frame rate itself is wrong, nothing that depends on time is judged: every number would be wrong with it.
-    A finding that needs something that is in doubt is a warning.
+    A finding that needs something that is in doubt is a warning; without `unsure`, the doubts of the clip count.
     """
-    unsure = doubts(clip, is_floor_given=is_floor_given)
+    unsure = doubts(clip) if unsure is None else unsure
     every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, trials=trials))
     found = _with_repair([f for f in every if f is not None], clip, trials)
     return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
@@ -233,8 +233,8 @@ def findings_of(
     """What the realistic profile has against a motion."""
     wanted = Wanted(floor=floor, terrain=terrain)
     clip = on_ground(motion, wanted, character)
-    is_given = is_ground_given(motion, wanted)
-    return judge(clip, measures(clip), scale_of(clip), load_profile(ROOT), is_floor_given=is_given)
+    unsure = doubts(clip, is_floor_given=is_ground_given(motion, wanted))
+    return judge(clip, measures(clip), scale_of(clip), load_profile(ROOT), unsure=unsure)
 
 
 def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
@@ -286,8 +286,8 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     """
     start = time.perf_counter()
     quality, scale = measures(clip), scale_of(clip)
-    is_given = is_ground_given(clip.motion, wanted)
-    findings = judge(clip, quality, scale, profile, trials=wanted.trials, is_floor_given=is_given)
+    unsure = doubts(clip, is_floor_given=is_ground_given(clip.motion, wanted))
+    findings = judge(clip, quality, scale, profile, trials=wanted.trials, unsure=unsure)
     source = clip.motion.source
     samples = samples_of(clip)
     report = ClipReport(
@@ -296,7 +296,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         "fail" if any(f.fails for f in findings) else "pass",
         findings,
         measures_of(clip, quality, scale, samples),
-        notes=source.warnings if source is not None else (),
+        notes=(*(source.warnings if source is not None else ()), *unsure.unjudged),
         facts=facts_of(clip, scale, samples.gait),
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
         if wanted.samples

@@ -234,6 +234,12 @@ class Doubts:
             return None
         return finding.as_warning(reasons[0]) if reasons and finding.fails else finding
 
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """A sentence on the findings that are not made at all, and why; none where all are."""
+        reasons = self.of(FORCES[0])
+        return (f"Balance and the force at the hips are not judged: {reasons[0]}.",) if reasons else ()
+
 
 def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
     """What nobody can tell of a clip."""

@@ -157,6 +157,8 @@ def _value(name: str, value: Any) -> str:
         return f"{value:.5g}{unit}"
     if isinstance(value, dict):
         return ", ".join(f"{joint} on {other}" for joint, other in value.items())
+    if name == "left_out":  # its reason names some; --json has them all
+        return f"{len(value)} joint{'s' if len(value) != 1 else ''}"
     if isinstance(value, list):
         return (f"{len(value)}: " if len(value) > 4 else "") + ", ".join(map(str, value))
     return str(value)

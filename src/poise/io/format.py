@@ -147,6 +147,11 @@ def format_for(path: Path) -> Format:
         if suffix in (candidate := module(name)).EXTENSIONS and optional(candidate, "write"):
             return candidate
     known = ", ".join(known_extensions(written=True))
+    if not suffix:
+        raise UnknownName(
+            f"{str(path)!r} has no extension, which says the format. Give one of {known}. "
+            "A folder is written where a folder of clips is read."
+        )
     raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
 
 
