@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -508,6 +509,18 @@ def test_a_grip_may_pull_and_a_touch_may_not(walk: tuple[Motion, Character]) -> 
     assert flags_of(kept, motion.times, character, only_grips=True).any()
     with pytest.raises(InvalidValue, match=r"'0\.5:1\.2 grip'"):
         repair(motion, character, contacts={"left_hand": ["0:1 hold"]})
+
+
+def test_a_repair_that_would_leave_more_than_it_found_leaves_the_clip(
+    walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["poise.edit.repair"]
+    point_of = module.point_of
+    monkeypatch.setattr(module, "point_of", lambda *given: replace(point_of(*given), force=9.0))
+    edited = repair(*walk, budget=Budget.parse("joint 3deg"), verify=False)
+    assert np.array_equal(edited.motion.rotations, walk[0].rotations)
+    assert any("touches at other times" in note for note in edited.report["notes"])
+    assert not any("the usual budget" in note for note in edited.report["notes"])
 
 
 BAR = Scene(holds=(Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6),))

@@ -158,9 +158,9 @@ def repair(
     still = {body.body_index(name) for name in freeze}
     ends, interval = find_loop(motion), _interval(motion, scope)
     # what is said of single frames, or lies at a place in the world, holds for one round only
-    simple = interval is None and flags is None and scene is None and change is None and not len(exact)
+    is_same_every_round = interval is None and flags is None and scene is None and change is None and not len(exact)
     goes_round = ends.is_loop and ends.mismatch < ANGLE and motion.duration < LONGEST_LOOP
-    around = Round.of(motion, ends) if goes_round and simple else None
+    around = Round.of(motion, ends) if goes_round and is_same_every_round else None
     may = {
         "frozen": still | set(np.flatnonzero(_turn_limits(body, asked) < TINY).tolist()),
         "holds_root": 0 in still or asked.root < TINY,
@@ -189,9 +189,8 @@ def repair(
     for _ in range(AGAIN if number else 0):
         # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
         anew = problem_of(looked_at(changed_by(chosen)), made=chosen, **may)
-        same = {"origins": problem.origins, "room": problem.room, "lift": problem.lift, "looked": problem.looked}
-        same["path"] = problem.path
-        anew = replace(anew, price=problem.price, ease=problem.ease, **same)
+        same = ("origins", "room", "lift", "looked", "path", "price", "ease")
+        anew = replace(anew, **{name: getattr(problem, name) for name in same})
         state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
         curve[number] = point_of(anew, state, curve[number].weight)
         chosen = state.coefficients
@@ -200,7 +199,7 @@ def repair(
     held = seen.touch.grips if grips is None else seen.touch.grips | grips
     # of a loop one round, with its seam
     measured = interval if around is None else (motion.times[0] - around.spline.spacing, motion.times[-1])
-    looked = {"interval": measured, "only_touches": flags is not None, "grips": grips}
+    counted = {"interval": measured, "only_touches": flags is not None, "grips": grips}
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
     def edited_by(amount: float) -> Edited:
@@ -225,8 +224,8 @@ def repair(
                 "budget": allowed,
                 "loop": ends.is_loop,
             },
-            before=measures(looked_at(motion), **looked),
-            after=measures(looked_at(result), **looked) | _changed(changes),
+            before=measures(looked_at(motion), **counted),
+            after=measures(looked_at(result), **counted) | _changed(changes),
             kept={"exact_frames": len(exact), "loop": ends.is_loop},
             budget=budget,
             character=body,
@@ -388,6 +387,11 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int) -> tuple[str, ..
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")
     elif not number and start.left < HARDLY:
         notes.append("Hardly any force or moment is missing, and a change would buy little; the clip is left as it is.")
+    elif not number and best.left >= start.left:
+        notes.append(
+            "The repaired clip touches at other times, so as much force and moment is missing; it is left as it is. "
+            "Say what touches when (--contacts), or allow less change (--budget)."
+        )
     elif not number:
         notes.append(
             f"Force without a support is {100.0 * start.force:.0f} % of the weight, and the usual budget would only "
