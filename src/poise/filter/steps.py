@@ -50,7 +50,7 @@ class _Limb:
         speed: Horizontal speed against the reference with which a foot that lands later begins [m/s], shape (2,);
             None for a step from the ground.
         is_landing: It lands later than in the reference, where it has not landed yet either.
-        stood: For so long it has touched in the reference [s].
+        stood: For so long it has touched in the reference, counted only while limbs step or have to [s].
     """
 
     points: npt.NDArray[np.int64]
@@ -106,7 +106,7 @@ class Swing(NamedTuple):
 
 
 class SteppingBack:
-    """Decides which limb steps back and moves its offset; one limb at a time.
+    """Decides which limb steps and moves its offset; one limb at a time.
 
     Args:
         settings, protective: The stepping parts of the preset.
