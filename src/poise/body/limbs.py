@@ -191,7 +191,7 @@ def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
 
 
 def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:
-    """Whether two pairs without a telling name are as long as an animal's legs are: a person's arms are shorter."""
+    """Whether the only two pairs have no telling names and differ in length as little as the legs of an animal do."""
     short, long = sorted(tree.reach[a] for _, a, _ in pairs) if len(pairs) == 2 else (0.0, 1.0)
     return bool(short > FRONT_LEG * long) and not any(_named(tree, pair) & {"arm", "leg", "other"} for pair in pairs)
 
