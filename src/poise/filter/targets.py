@@ -141,20 +141,23 @@ def strict_away(setup: Setup, state: State, reference: ReferenceFrame, mirror: S
 def strict_steps(
     setup: Setup, f: Block, goal: Block, stepping: SteppingBack, away: tuple[Pair, Pair], home: Pair | None
 ) -> Pair | None:
-    """Where the feet of a figure that nobody holds land: at the capture point, where the center of mass would rest.
+    """Where feet land if nothing holds the root: at the capture point, where the center of mass would come to rest.
 
-    That is ξ = x + ẋ / ω, with x how far the center of mass has come from the reference's and ω of the standing
-    pendulum, at the time T in which the foot lands: ξ(T) = s + (ξ − s) e^(ω T), with s by which what stands there is
-    off its place. Feet that swing in the clip go there by `landing` of the block "MovingGoal". Else one takes a step of
-    its own when ξ is farther than `HELD` from s; returns how far both feet then go from their places in the clip [m],
-    None before the first.
+    Now it is ξ = x + ẋ / ω, with the displacement x of the center of mass from the reference's and ω of the standing
+    pendulum; when a foot lands, after a time T, it is ξ(T) = s + (ξ − s) e^(ω T), with the offset s of the support from
+    its place in the clip. A foot that swings in the clip lands there. If none steps and ξ is farther than `HELD` from
+    s, a standing foot takes a step of its own.
 
     Args:
         setup: What never changes.
-        f, goal: The blocks "Frame", sensed, and "MovingGoal".
+        f: The block "Frame", sensed; `moved` and `standing` are written.
+        goal: The block "MovingGoal"; `landing`, for feet that swing in the clip, is written.
         stepping: Decides which foot steps.
         away: See `strict_away`.
         home: What this returned in the last step.
+
+    Returns:
+        Where feet that step by themselves go, from their places in the clip [m]; None before the first such step.
     """
     f.moved.reshape(3, 3)[:, :2] = 0.0  # nothing carries the figure
     if f.is_stepping and (own := f.stands & ~f.leaving).any():
@@ -179,7 +182,7 @@ def strict_steps(
 
 
 def _nearest_support(f: Block, place: Array) -> Array:
-    """The place nearest to one among those between the feet that stand, by how far these are off theirs [m]."""
+    """The offset nearest to a place [m]: that of a foot that stands, or one between those of two."""
     standing = f.stands & ~f.leaving if f.is_stepping else f.stands
     groups = [group[standing[group]] for group in np.split(f.grouped, f.group_ends[:-1])]
     feet = [f.offset[group, :2].mean(axis=0) for group in groups if len(group)]
