@@ -17,6 +17,7 @@ from poise.core import rotations
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.physics import Model, State
+from poise.step import Step, StepResult
 
 TENSE = 8.0
 """Frequency of the pose servo of a figure that has just lost its balance; one that lies has none [1/s]."""
@@ -42,6 +43,8 @@ SETTLING = 0.5
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
 """A point that rises faster than this from the ground is not pushed by it [m/s]."""
+ON_GROUND = 0.5
+"""A falling figure's point touches the ground when it is lower than this part of the preset's contact height."""
 SLIDING = 0.3
 """Friction only slows down a point that slides faster than this [m/s]."""
 SLOWED = 0.1
@@ -188,6 +191,19 @@ def presses(velocities: Array, normals: Array, gaps: Array, fastest: float) -> F
     return leaving < np.maximum(LEAVING, -fastest * gaps)
 
 
+def lands(velocities: Array, normals: Array, gaps: Array, dt: float, band: float) -> Flags:
+    """Points that are on the ground by the end of this step, shape (K,). Else the ground would push a foot in the air.
+
+    Args:
+        velocities: Against the ground [m/s], shape (K, 3).
+        normals: Of the ground, shape (K, 3).
+        gaps: To the ground [m], shape (K,).
+        dt: [s].
+        band: Contact height of the preset for this figure [m]; see `ON_GROUND`.
+    """
+    return gaps + dt * np.einsum("kc,kc->k", velocities, normals) < ON_GROUND * band
+
+
 def slip_directions(velocities: Array, normals: Array) -> Array:
     """Unit direction in which each point slides, zero where it stands, shape (K, 3).
 
@@ -203,7 +219,20 @@ def slip_directions(velocities: Array, normals: Array) -> Array:
     return np.where(speed > SLIDING, along / np.maximum(speed, 1e-12), 0.0)
 
 
-def kept(state: State, a: Array, q: Array, v: Array, dt: float) -> Array:
+def ground_gift(step: Step, result: StepResult, ground_velocities: Array) -> float:
+    """Work of the ground in a step beyond that of its own motion [J], 0 or more; ground that stands still gives none.
+
+    Args:
+        step, result: A step and its solution.
+        ground_velocities: Of the ground at each contact point of the figure [m/s], shape (P, 3).
+    """
+    state = step.state
+    forces = state.M @ result.a + state.bias - result.torque - step.external
+    own = float((result.forces * ground_velocities[step.contacts.points]).sum())
+    return max(0.0, step.dt * (float(forces @ (state.v + 0.5 * step.dt * result.a)) - own))
+
+
+def kept(state: State, a: Array, q: Array, v: Array, dt: float, gift: float = 0.0) -> Array:
     """Velocity (nv,) after a step of a fall, with the momentum and energy that forces give it, not the time step.
 
     The root moves so that momentum and spin h = H v are h⁺ = h + Δt ḣ. Then joints slow down, the root so that these
@@ -216,6 +245,7 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float) -> Array:
         a: Its acceleration, shape (nv,).
         q, v: After it, shapes (nq,), (nv,).
         dt: [s].
+        gift: Part of the work that the figure must not keep [J]; see `ground_gift`.
     """
     root = state.model.roots[0]
     total, after = state.mass(root), State(state.model).at(q, v)
@@ -227,7 +257,7 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float) -> Array:
     out, inner = v.copy(), v.copy()
     out[:6] = np.linalg.solve(rows[:, :6], asked - rows[:, 6:] @ v[6:])
     inner[:6] = -np.linalg.solve(rows[:, :6], rows[:, 6:] @ v[6:])
-    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a))
+    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a)) - gift
     rise = GRAVITY * total * float(after.com(root)[2] - state.com(root)[2])
     gain = 0.5 * float(out @ after.M @ out) - 0.5 * float(state.v @ state.M @ state.v) + rise - work
     most = max(float(inner @ after.M @ inner), 1e-9)

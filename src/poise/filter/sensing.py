@@ -15,7 +15,7 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.filter import giving
-from poise.filter.falling import presses, slip_directions
+from poise.filter.falling import lands, presses, slip_directions
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
 from poise.filter.frame import LARGEST_LEAN, LARGEST_WAY
@@ -283,6 +283,7 @@ def contacts_of(f: Block, state: State, friction: float, last: Contacts, *, is_f
     if is_falling:
         moving = state.point_velocities[points] - f.ground_velocities[points]
         held = presses(moving, normals, f.gaps[points], f.return_share / f.dt)
+        held &= lands(moving, normals, f.gaps[points], f.dt, f.band)
         points, normals, ways = points[held], normals[held], slip_directions(moving[held], normals[held])
         if ways.any():
             return Contacts(points, normals, friction, slips=ways)

@@ -213,7 +213,7 @@ def falling_targets(
     ground = float(setup.terrain.heights(com[None, :2], time)[0])
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
-    touches = f.gaps < 0.5 * setup.preset.contact.height * setup.scale
+    touches = f.gaps < falling.ON_GROUND * f.band
     weight = falling.sinking(model, state, touches)
     held = falling.held_longer(setup.character, model)
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, held)
