@@ -336,6 +336,17 @@ def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
     assert np.abs(run.q[-1] - run.q[-10]).max() < 0.05
 
 
+@pytest.mark.parametrize(("force", "side"), [(450.0, 90.0), (600.0, 180.0)])
+def test_strict_gains_no_energy_where_it_falls_after_a_step(force: float, side: float) -> None:
+    """The ground kicked the foot that was still in the air: 15 J in the first frame of each."""
+    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
+    push = figure.force(force, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
+    options = Options(physicality=Physicality(is_strict=True))
+    run = simulate(figure.motion, figure.character, pushes=[Push("chest", push, 0.5, 0.2)], options=options)
+    assert run.report["events"][0]["outcome"] == "fallen"
+    assert run.report["fall"]["unexplained_rise_J"] < 5.0
+
+
 @pytest.mark.parametrize("force", [900.0, -900.0])
 def test_strict_falls_where_its_body_sinks_and_does_not_walk_on_while_it_lies(force: float) -> None:
     """It tumbled on for meters, legs walking in the air, until a rule for pushed figures said that it falls."""

@@ -37,9 +37,9 @@ STOP = 0.05
 """What touches the ground is asked to stop within so long [s]."""
 AHEAD, ASIDE = 0.45, 0.22
 """Where the hands go: before the chest along its way, and to each side of it [m], for a leg of 0.82 m."""
-HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.7
+HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
-SETTLING = 0.5
+SETTLING = 0.3
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
 """A point that rises faster than this from the ground is not pushed by it [m/s]."""
