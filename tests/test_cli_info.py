@@ -15,11 +15,13 @@ import pytest
 
 import poise
 from poise.cli.app import app, output_path, run
+from poise.cli.describe import describe_motion
 from poise.cli.info import _value
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
+from tests.character_figures import dog, motion
 from tests.clips import MOTIONS, SAMPLES, everywhere, needs_motions
 
 FIELDS = {
@@ -81,6 +83,20 @@ def test_what_a_cmu_clip_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["limbs"]["left_leg"]["joints"][0] == "LeftUpLeg"
     assert found["mass_kg"] == pytest.approx(70.0)
     assert found["in_place"] is False
+
+
+def test_a_leg_of_a_creature_that_never_comes_down_is_told() -> None:
+    def said(**turns: float) -> list[str]:
+        turned = {name: np.tile([0.0, turn, 0.0], (60, 1)) for name, turn in turns.items()}
+        warnings = describe_motion(motion(dog(), turned), Path("dog.bvh"))["warnings"]
+        return [w for w in warnings if "above the floor in every frame" in w]
+
+    assert not said()
+    (one,) = said(left_arm=-1.0)
+    assert one.startswith("The left front leg stays ")
+    assert one.count("leg") == 1
+    (two,) = said(left_arm=-1.0, right_arm=-1.0)
+    assert two.startswith("The left front leg and the right front leg stay ")
 
 
 @needs_motions

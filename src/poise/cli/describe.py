@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from poise import phases
+from poise.analysis.forces import touching
 from poise.body.character import Character
 from poise.body.posing import left_out
 from poise.core.errors import FileFormatError, PoiseError
@@ -20,6 +21,7 @@ from poise.intake.reading import WEIGHED, size_doubt
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
 from poise.phases.points import leg_length
+from poise.terrain import Terrain
 
 SCHEMA = "poise.info/1"
 
@@ -88,6 +90,7 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
     if character is not None:
         found |= _of_character(character, motion)
         _doubt_size(character, motion, warnings)
+        _doubt_legs(character, motion, warnings)
         beside = left_out(character, motion)
         if beside.carried or beside.stretched:
             names = [*beside.carried, *beside.stretched]
@@ -280,3 +283,27 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
     if math.isfinite(loop.mismatch):
         found["loop"] = Evidence(loop.is_loop, 0.9 if loop.is_loop else 0.7, loop.reason)
     return found
+
+
+def _doubt_legs(character: Character, motion: Motion, warnings: list[str]) -> None:
+    """Legs of a creature that stay above the floor all the time, while others stand."""
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    if len(legs) <= 2 or motion.frame_count < 2 or phases.carried_ground(motion) is not None:
+        return
+    gaps = touching(motion, character, terrain=Terrain.flat(character.floor)).gaps
+    bodies = np.array([point.body for point in character.contact_points])
+    lowest = {}
+    for leg in legs:
+        its = np.isin(bodies, leg.bodies)
+        if its.any():
+            lowest[leg.name.replace("_", " ")] = gaps[:, its].min(axis=1)
+    near = OFF_GROUND * leg_length(motion.skeleton) / HUMAN_LEG
+    above = {name: float(gap.min()) for name, gap in lowest.items() if gap.min() > near}
+    if above and len(above) < len(lowest):
+        stay, bear = ("stays", "bears") if len(above) == 1 else ("stay", "bear")
+        least = 100.0 * min(above.values())
+        warnings.append(
+            f"The {' and the '.join(above)} {stay} {least:.0f} cm or more above the floor in every frame and {bear} "
+            "no weight. If they should stand, the skeleton may end above their feet: "
+            "`poise character FILE -o figure.toml` writes the contact points, to be moved and given with --character."
+        )
