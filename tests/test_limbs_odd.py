@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -292,12 +293,13 @@ def test_a_link_without_skin_before_the_thigh_is_no_leg() -> None:
     assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
 
 
-def beast(*more: Row, ends: list[Row]) -> dict[str, list[str]]:
-    """Limbs of a beast on four legs with what hangs on it besides."""
+def beast(*more: Row, ends: list[Row], first: Sequence[Row] = ()) -> dict[str, list[str]]:
+    """Limbs of a beast on four legs, and what hangs on it: `more` behind its legs in the file, `first` before them."""
     rows: list[Row] = [
         ("hips", "", (-0.6, 0.0, 1.2)),
         ("spine", "hips", (0.5, 0.0, 0.0)),
         ("chest", "spine", (0.5, 0.0, 0.0)),
+        *first,
         ("neck", "chest", (0.3, 0.0, 0.3)),
         ("head", "neck", (0.3, 0.0, 0.2)),
     ]
@@ -320,21 +322,7 @@ def test_bones_of_the_pelvis_are_no_front_legs() -> None:
 
 def test_stubs_that_share_the_flesh_of_the_chest_are_not_asked_whether_they_are_legs() -> None:
     stubs = both(("chest flesh.*", "chest", (0.0, 0.12, -0.05)), ("flesh end.*", "chest flesh.*", (0.0, 0.1, -0.3)))
-    rows: list[Row] = [
-        ("hips", "", (-0.6, 0.0, 1.2)),
-        ("spine", "hips", (0.5, 0.0, 0.0)),
-        ("chest", "spine", (0.5, 0.0, 0.0)),
-        *stubs,  # before the legs in the file
-        ("neck", "chest", (0.3, 0.0, 0.3)),
-        ("head", "neck", (0.3, 0.0, 0.2)),
-    ]
-    for hub, place in (("chest", "fore"), ("hips", "hind")):
-        rows += both(
-            (f"{place} thigh.*", hub, (0.0, 0.15, -0.1)),
-            (f"{place} shin.*", f"{place} thigh.*", (0.02, 0.0, -0.5)),
-            (f"{place} foot.*", f"{place} shin.*", (-0.02, 0.0, -0.5)),
-        )
-    found = limbs(fit(figure(rows, ["fore thigh.L", "hind thigh.R"], ends=[])))
+    found = beast(first=stubs, ends=[])
     assert found["left_front_leg"][0] == "fore thigh.L"
 
 

@@ -5,7 +5,7 @@ the filter answers,
 
     q* ← q* ⊕ r Δt (q ⊖ q*)
 
-The figure gives way until its bodies are where they should be. Without goals it keeps the pose that it has come to. The
+The figure moves until its bodies are where they should be. Without goals it keeps the pose that it has reached. The
 lowest point of q* keeps its height above the ground, and the center of mass stays over the feet, since the filter keeps
 it where that of q* is.
 [Levine2012]_ section 5 names plausible inverse kinematics as future work.

@@ -219,7 +219,7 @@ def slip_directions(velocities: Array, normals: Array) -> Array:
     return np.where(speed > SLIDING, along / np.maximum(speed, 1e-12), 0.0)
 
 
-def ground_gift(step: Step, result: StepResult, ground_velocities: Array) -> float:
+def excess_ground_work(step: Step, result: StepResult, ground_velocities: Array) -> float:
     """Work of the ground in a step beyond that of its own motion [J], 0 or more; ground that stands still gives none.
 
     Args:
@@ -232,7 +232,7 @@ def ground_gift(step: Step, result: StepResult, ground_velocities: Array) -> flo
     return max(0.0, step.dt * (float(forces @ (state.v + 0.5 * step.dt * result.a)) - own))
 
 
-def kept(state: State, a: Array, q: Array, v: Array, dt: float, gift: float = 0.0) -> Array:
+def kept(state: State, a: Array, q: Array, v: Array, dt: float, excess: float = 0.0) -> Array:
     """Velocity (nv,) after a step of a fall, with the momentum and energy that forces give it, not the time step.
 
     The root moves so that momentum and spin h = H v are h⁺ = h + Δt ḣ. Then joints slow down, the root so that these
@@ -245,7 +245,7 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, gift: float = 0.
         a: Its acceleration, shape (nv,).
         q, v: After it, shapes (nq,), (nv,).
         dt: [s].
-        gift: Part of the work that the figure must not keep [J]; see `ground_gift`.
+        excess: Work that the figure must not keep [J]; see `excess_ground_work`.
     """
     root = state.model.roots[0]
     total, after = state.mass(root), State(state.model).at(q, v)
@@ -257,7 +257,7 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, gift: float = 0.
     out, inner = v.copy(), v.copy()
     out[:6] = np.linalg.solve(rows[:, :6], asked - rows[:, 6:] @ v[6:])
     inner[:6] = -np.linalg.solve(rows[:, :6], rows[:, 6:] @ v[6:])
-    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a)) - gift
+    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a)) - excess
     rise = GRAVITY * total * float(after.com(root)[2] - state.com(root)[2])
     gain = 0.5 * float(out @ after.M @ out) - 0.5 * float(state.v @ state.M @ state.v) + rise - work
     most = max(float(inner @ after.M @ inner), 1e-9)

@@ -62,6 +62,7 @@ class Viewer:
         self._server = Server(lambda socket: live_page(socket, title), port=port, token=token)
         self._title = title
         self._inline: NotebookPage | None = None
+        self._pages: list[Server | NotebookPage] = [self._server]
         self._layout: Layout | None = None
         self._scene = b""
         self._state: tuple[bytes, float, bool] | None = None
@@ -84,9 +85,8 @@ class Viewer:
         first = _first_frame(scene)
         self._layout = layout_of(first)
         self._scene, self._state = pack(first, is_live=True), None
-        self._server.show(self._scene)
-        if self._inline is not None:
-            self._inline.show(self._scene)
+        for page in self._pages:
+            page.show(self._scene)
 
     def update(
         self,
@@ -116,22 +116,20 @@ class Viewer:
         moment = Moment(time, tuple(poses), tuple(overlays), tuple(values), is_paused, tuple(rows))
         numbers = state_numbers(moment, self._layout)
         self._state = numbers, time, is_paused
-        self._server.send(numbers, time=time, is_paused=is_paused)
-        if self._inline is not None:
-            self._inline.send(numbers, time=time, is_paused=is_paused)
+        for page in self._pages:
+            page.send(numbers, time=time, is_paused=is_paused)
 
     def say(self, **words: Any) -> None:
         """Tell all pages something: `type="status"`, `type="mark"`, … (docs/scene_format.md)."""
         greet = words.get("type") == "status"
         if greet:
             self._status = words
-        self._server.say(words, greet=greet)
-        if self._inline is not None:
-            self._inline.say(words, greet=greet)
+        for page in self._pages:
+            page.say(words, greet=greet)
 
     def commands(self) -> list[Command]:
         """What the pages asked for since the last call."""
-        return self._server.commands() + ([] if self._inline is None else self._inline.commands())
+        return [command for page in self._pages for command in page.commands()]
 
     def close(self) -> None:
         """Stop serving; pages wait for a new viewer on the same port."""
@@ -153,6 +151,7 @@ class Viewer:
             return {"text/html": self._repr_html_()}
         if self._inline is None:
             self._inline = NotebookPage(self._title, INLINE_HEIGHT)
+            self._pages.append(self._inline)
             if self._scene:
                 self._inline.show(self._scene)
             if self._state is not None:
