@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import butter, sosfiltfilt
 
 from benchmarks.clips import MOTIONS, lasting
 from poise.body import Character, fit
@@ -135,6 +134,8 @@ class Reaction:
     @property
     def shape(self) -> Array:
         """Places of the bodies against the pelvis, less the undisturbed ones, below 6 Hz, flat [m]."""
+        from scipy.signal import butter, sosfiltfilt  # half a second to import, and tests take only `slide` from here
+
         against = self.ways[:, 1:] - self.ways[:, :1]
         low = sosfiltfilt(butter(2, 6.0, fs=1.0 / self.run.report["dt"], output="sos"), against, axis=0)
         return low[self.frame(0.0) : self.frame(LASTS + AFTER)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.chromium import launched, needs_browser, until
 
-pytest.importorskip("nbclient", reason="nbclient is not installed (pip install -e '.[dev]')")
-pytest.importorskip("ipykernel", reason="ipykernel is not installed (pip install -e '.[dev]')")
+pytestmark = [
+    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed (pip install -e '.[dev]')")
+    for name in ("nbclient", "ipykernel")
+]
 
 CELL = """
 import numpy as np, poise, webbrowser

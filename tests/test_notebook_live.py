@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ from tests.chromium import launched, needs_browser, until
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytest.importorskip("jupyterlab", reason="jupyterlab is not installed (pip install -e '.[dev]')")
-pytest.importorskip("anywidget", reason="anywidget is not installed (pip install -e '.[dev]')")
+pytestmark = [
+    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed (pip install -e '.[dev]')")
+    for name in ("jupyterlab", "anywidget")
+]
 
 CELLS = [
     """

@@ -721,8 +721,8 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
 
 
 def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
-    motion = poise.load(poise.sample_path("hover_hop"))
-    character = Character.fit(motion)
+    whole, character = hop()
+    motion = whole.cut(2.0, 4.3)  # the flight, with what goes before it and comes after
     edited = repair(motion, character, jump="height +20%, length +10%, turn +90deg", trust_time=True, verify=False)
     flights = edited.report["flights"]
     assert flights

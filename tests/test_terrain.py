@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,14 +17,15 @@ from poise.terrain.shapes import Heightfield, Place
 
 RNG = np.random.default_rng(7)
 POINTS = RNG.uniform(-15.0, 15.0, (400, 2))
-SMOOTH = {
-    "flat": Terrain.flat(),
-    "slope": Terrain.slope(20.0),
-    "down": Terrain.slope(-35.0),
-    "rough": Terrain.rough(0.3, 4),
-    "rough, slope limit": Terrain.rough(1.0, 3, 60.0),
-    "platform": Terrain.platform([[0, 0, 0, 0, 10, -5], [1, 0.5, 0.2, 0.1, -10, 20], [3, 0, 1, 0, 0, 0]]),
+SMOOTH: dict[str, Callable[[], Terrain]] = {
+    "flat": Terrain.flat,
+    "slope": lambda: Terrain.slope(20.0),
+    "down": lambda: Terrain.slope(-35.0),
+    "rough": cache(lambda: Terrain.rough(0.3, 4)),
+    "rough, slope limit": cache(lambda: Terrain.rough(1.0, 3, 60.0)),
+    "platform": lambda: Terrain.platform([[0, 0, 0, 0, 10, -5], [1, 0.5, 0.2, 0.1, -10, 20], [3, 0, 1, 0, 0, 0]]),
 }
+EVERY = SMOOTH | {"step": lambda: Terrain.step(0.2), "stairs": lambda: Terrain.stairs(0.2, 0.6)}
 
 
 def placed(terrain: Terrain) -> Terrain:
@@ -32,7 +34,7 @@ def placed(terrain: Terrain) -> Terrain:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_normal_is_that_of_the_heights(name: str) -> None:
-    terrain, e = placed(SMOOTH[name]), 1e-5
+    terrain, e = placed(SMOOTH[name]()), 1e-5
     x_step, y_step = np.array([e, 0.0]), np.array([0.0, e])
     surface = terrain.sample(POINTS, 0.4)
     x = (terrain.heights(POINTS + x_step, 0.4) - terrain.heights(POINTS - x_step, 0.4)) / (2 * e)
@@ -46,7 +48,7 @@ def test_normal_is_that_of_the_heights(name: str) -> None:
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_height_and_normal_are_continuous(name: str) -> None:
-    terrain = placed(SMOOTH[name])
+    terrain = placed(SMOOTH[name]())
     line = np.linspace(-12.0, 12.0, 40_001)[:, None] * np.array([math.cos(0.4), math.sin(0.4)])
     surface = terrain.sample(line, 0.4)
     spacing = 24.0 / 40_000
@@ -82,9 +84,9 @@ def test_slope_and_placement() -> None:
     np.testing.assert_allclose(terrain.heights(side), 0.3, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, "step", "stairs"])
+@pytest.mark.parametrize("name", EVERY)
 def test_turning_the_clip_turns_the_ground(name: str) -> None:
-    shape = {**SMOOTH, "step": Terrain.step(0.2), "stairs": Terrain.stairs(0.2, 0.6)}[name]
+    shape = EVERY[name]()
     turn = rotations.from_rotation_vector(np.array([0.0, 0.0, 1.1]))
     around = np.hstack([POINTS, np.zeros((len(POINTS), 1))])
     here = shape.placed(origin=(0.0, 0.0), heading=0.2).sample(POINTS, 0.4)
@@ -178,7 +180,7 @@ def test_rough_ground_obeys_its_slope_limit() -> None:
 
 
 def test_platform_velocity_is_that_of_its_matter() -> None:
-    terrain = placed(SMOOTH["platform"])
+    terrain = placed(SMOOTH["platform"]())
     e = 1e-4
     for time in (0.2, 0.7, 1.4, 2.6):
         body = np.hstack([RNG.uniform(-2.0, 2.0, (20, 2)), np.zeros((20, 1))])
@@ -220,7 +222,7 @@ def test_pitch_lifts_the_front_and_roll_the_left() -> None:
 
 
 def test_grid_is_what_sample_says() -> None:
-    terrain = placed(SMOOTH["rough"])
+    terrain = placed(SMOOTH["rough"]())
     field = terrain.grid((0.5, -0.5), 2.0, 0.5)
     assert field.shape == (9, 9)
     assert field[1, 3] == terrain.heights(np.array([[0.5 - 2.0 + 1.5, -0.5 - 2.0 + 0.5]]))[0]
@@ -228,7 +230,7 @@ def test_grid_is_what_sample_says() -> None:
 
 def test_points_may_be_a_slice() -> None:
     wide = np.hstack([POINTS, POINTS])
-    for terrain in SMOOTH.values():
+    for terrain in (made() for made in SMOOTH.values()):
         np.testing.assert_allclose(terrain.heights(wide[:, :2], 0.4), terrain.heights(POINTS, 0.4), atol=1e-12)
 
 

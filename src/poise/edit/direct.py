@@ -49,7 +49,8 @@ class FlightChange:
 
     Example:
         >>> change = poise.edit.FlightChange.parse("height +20%, turn +180deg")
-        >>> edited = poise.edit.repair(poise.load(poise.sample_path("hover_hop")), jump=change, trust_time=True)
+        >>> hop = poise.load(poise.sample_path("hover_hop")).cut(2.0, 4.3)
+        >>> edited = poise.edit.repair(hop, jump=change, trust_time=True)
 
     Attributes:
         height: New rise of the center of mass above the take-off, over the old one [1].
