@@ -289,6 +289,19 @@ def test_the_command_writes_what_it_says(tmp_path: Path, walk: Motion) -> None:
     assert "neck" in data["free_limbs"]
 
 
+def test_a_root_that_is_held_often_gets_a_warning(
+    tmp_path: Path, walk: Motion, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A walk three times as fast: without a force at its root the child falls."""
+    clip = tmp_path / "walk.bvh"
+    for speed, is_held in ((1.0, False), (3.0, True)):
+        part = walk.cut(walk.times[0], walk.times[0] + 2.0)
+        poise.save(replace(part, times=part.times / speed), clip)
+        code = run(["track", str(clip), "-c", "child", "--report", str(tmp_path / "child.json"), "--overwrite"])
+        assert code == 0
+        assert ("warning: the root was held" in " ".join(capsys.readouterr().err.split())) == is_held
+
+
 def trembling(motion: Motion, size: float, seed: int) -> Motion:
     """The motion with white noise on the place of its root in every frame [m]."""
     moved = motion.translations.copy()

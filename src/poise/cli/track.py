@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 FAILED = 1
 """Exit code of a run in which the character fell or was lost."""
+OFTEN = 0.2
+"""A root that is held in more than this share of the steps gets a warning [1]."""
 ROOTS = ("hard", "strict", "soft")
 DISTURB = options.PUSHES
 
@@ -342,6 +344,12 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
             else (f"the root was held in {helped} of {steps} steps")
         )
         lines.append(f"{which}, with up to {data['root_residual']['force_max_N']:.0f} N")
+    if data["settings"]["root"] == "hard" and helped > OFTEN * steps:
+        lines.append(
+            f"warning: the root was held in {100.0 * helped / steps:.0f} % of the steps; on its own the character "
+            "would have fallen there, --root strict shows where. Mend its feet, masses and roles with poise setup, or "
+            "choose a calmer part of the clip with --start and --end"
+        )
     if data["leg_ratio"] > BIG:
         lines.append(
             f"warning: the character's legs are {data['leg_ratio']:.1f} times as long as the actor's; at the actor's "
