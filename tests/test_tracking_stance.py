@@ -10,7 +10,7 @@ from poise.body.character import figure
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
-from poise.tracking.balance import Return, Sway, alarm_of, calm_return, must_carry, recovery_steps
+from poise.tracking.balance import Return, Sway, alarm_of, balance, calm_return, must_carry, recovery_steps
 from poise.tracking.calibration import standing_pose
 from poise.tracking.counts import Counts
 from poise.tracking.smooth import calmed
@@ -125,6 +125,33 @@ def test_a_recovery_step_goes_where_the_body_falls(velocity: tuple[float, float]
         assert (places[2, 1] + step.shift[1] if steps == "left" else places[2, 1]) > (
             places[3, 1] if steps == "left" else places[3, 1] + step.shift[1]
         )
+
+
+def test_feet_of_a_held_character_go_under_it() -> None:
+    """They went to where it would fall, targets followed them, and it ran after its own targets until it was lost."""
+    own = Sway(np.array([0.1, 0.0]), np.array([3.0, 0.0]), np.zeros(2), 0.9)
+    wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
+    targets = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.1], [0.0, -0.1]])
+    for is_held, least, most in ((False, 0.5, 0.6), (True, 0.099, 0.101)):
+        catch, feet = np.zeros(2), two_feet()
+        for _ in range(60):
+            found = balance(
+                own,
+                wanted,
+                feet,
+                targets,
+                np.zeros(2),
+                catch,
+                targets[2:],
+                leg=0.8,
+                dt=1.0 / 120.0,
+                gain=1.0,
+                reach=0.03,
+                step_reach=0.7,
+                is_held=is_held,
+            )
+            catch = found.catch
+        assert least < catch[0] < most
 
 
 @pytest.mark.parametrize(("speed", "swung", "lands"), [(1.6, 0.3, True), (1.6, 0.1, False), (0.8, 0.3, False)])

@@ -414,6 +414,7 @@ def balance(
     gain: float,
     reach: float,
     step_reach: float,
+    is_held: bool = False,
 ) -> Balance:
     """Where the center of mass should go, and where feet land that catch it.
 
@@ -429,6 +430,7 @@ def balance(
         gain: k of `com_acceleration` [1].
         reach: How far out of what touches the force may be asked for, in legs.
         step_reach: How far a foot steps off at the most, in legs.
+        is_held: Whether a force at the root brings the body back: feet then go under it, not to where it would fall.
     """
     soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
     size = max(math.hypot(shift[0], shift[1]), 1e-9)
@@ -437,6 +439,8 @@ def balance(
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
     # the error grows until the foot is there
     error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
+    if is_held:
+        error = own.place - wanted.place - shift
     error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
     catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
     ahead = wanted.place + wanted.velocity / own.rate

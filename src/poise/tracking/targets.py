@@ -171,7 +171,9 @@ class TargetGenerator:
         place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
 
-    def balance(self, com: Array, speed: Array, level: float, touching: Array, settings: Settings) -> Array:
+    def balance(
+        self, com: Array, speed: Array, level: float, touching: Array, settings: Settings, *, is_held: bool
+    ) -> Array:
         """What is asked of the center of mass over the ground [m/s²], shape (2,).
 
         On the way swinging feet are placed to catch the body, and everything follows where feet really stand.
@@ -182,6 +184,7 @@ class TargetGenerator:
             level: Height of the ground under it [m].
             touching: Points that touch the ground [m], shape (m, 2).
             settings: Weights.
+            is_held: Whether a force at the root brings the body back.
         """
         ours, theirs, rows = self.retargeter.ours, self.retargeter.theirs, self.motion.rows
         own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - level, 0.3 * ours.leg))
@@ -222,6 +225,7 @@ class TargetGenerator:
             gain=settings.com_gain,
             reach=reach,
             step_reach=settings.step_reach,
+            is_held=is_held,
         )
         self.shift, self.catch = found.placed.shift, found.catch
         for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):

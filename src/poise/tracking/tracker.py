@@ -347,7 +347,8 @@ class PerformanceTracker:
         ground = self._ground()
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         com, speed = self.state.data.subtree_com[1], self.state.com_velocity()[:2]
-        pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings)
+        is_held = self.softness > 0.0 and self.root == "hard"
+        pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings, is_held=is_held)
         settle(self.feet.values(), self.state, ground.gap, NEAR * self.scale)
         self._watch(generator)
         step = self._step(ground, felt(self.state, self.character, self._forces, self.time, external))
