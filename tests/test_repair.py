@@ -31,7 +31,7 @@ from poise.edit.direct import directed, flight_notes
 from poise.edit.flight import Figure as Flier
 from poise.edit.flight import find_flights
 from poise.edit.mend import Cures
-from poise.edit.repair import NEAR_ENDS, measures
+from poise.edit.repair import NEAR_ENDS, left_of, measures
 from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.goals.surroundings import Hold, Movement, Scene, Surface
@@ -244,6 +244,28 @@ def test_a_loop_stays_a_loop_and_its_seam_is_mended() -> None:
     assert float(rotations.angle_between(ends[0], ends[1]).max()) < 1e-6
     kept = repair(motion, exact=[0, motion.frame_count - 1], verify=False).motion
     assert np.array_equal(kept.rotations[[0, -1]], motion.rotations[[0, -1]])
+
+
+@needs_motions
+def test_a_seam_stays_where_mending_it_would_leave_more_over_three_rounds() -> None:
+    motion = poise.load(MOTIONS / "gltf" / "cesium_man.gltf")
+    turned, share = motion.rotations.copy(), np.clip((np.arange(motion.frame_count) - motion.frame_count + 4) / 3, 0, 1)
+    for j in range(1, turned.shape[1]):  # a kink of 2° at the seam
+        kink = rotations.from_rotation_vector(share[:, None] * np.radians(2.0) * np.array([(-1.0) ** j, 0.0, 0.0]))
+        turned[:, j] = rotations.multiply(turned[:, j], kink)
+    clip = replace(motion, rotations=turned, source=None)
+    loop, last = find_loop(clip), clip.frame_count - 1
+    assert loop.is_loop
+    character = Character.fit(clip)
+    edited = repair(clip, character, verify=False)
+    assert any("ends of the loop stay" in note for note in edited.report["notes"])
+    np.testing.assert_allclose(edited.motion.rotations[[0, -1]], clip.rotations[[0, -1]], atol=1e-9)
+    floor = analyze(clip, character).floor
+    three = with_rounds(edited.motion, loop, last - 1)
+    seen = measures(analyze(three, character, floor=floor))
+    after = edited.report["after"]
+    assert {k: after[k] for k in seen} == pytest.approx(seen)
+    assert left_of(seen) < 0.5 * left_of(edited.report["before"])
 
 
 def test_a_standing_figure_is_carried_and_a_flying_one_is_not() -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from poise.phases.floor import carried_ground
 from poise.phases.travel import find_loop, with_rounds
 from poise.spacetime.balance import ANGLE, Problem, Round, apply_offsets, look, problem_of
 from poise.spacetime.figure import Figure
-from poise.spacetime.search import ENOUGH, ROUNDS, Limits, Point, is_in_vain, point_of, search, within
+from poise.spacetime.search import ENOUGH, ROUNDS, SHARE, Limits, Point, is_in_vain, point_of, search, together, within
 from poise.spacetime.spline import Spline
 from poise.terrain import Terrain
 
@@ -48,6 +48,21 @@ HARDLY = 0.02
 """Where less is missing, a repair that is left out needs no advice [1], as `Point.left`."""
 MUCH = 0.1
 """Share of the weight that is reported if it is left [1]."""
+SEAM_STAYS = "The ends of the loop stay as they are; with its seam mended, more force and moment would be left."
+IN_ROUNDS = (
+    "Played round and round, the repaired clip would need as much force and moment from nowhere; it is left as it is."
+)
+"""Notes of loops, which are judged over three rounds."""
+
+
+class _Answer(NamedTuple):
+    """What was found: the clip with offsets, and the points of the curve with the number of the one that was taken."""
+
+    changed_by: Callable[..., Motion]
+    states: list[Array]
+    curve: list[Point]
+    number: int
+    chosen: Array
 
 
 def repair(
@@ -167,39 +182,58 @@ def repair(
         "held": _bodies_named(body, keep),
         "exact": exact,
         "interval": interval,
-        "holds_ends": around is None and (ends.is_loop or ends.mismatch < NEAR_ENDS),
-        "around": around,
         "only_touches": flags is not None,
         "grips": grips,
-        "aloft": None if around else aloft,
     }
 
-    def looked_at(clip: Motion) -> Analysis:
-        """The clip, with the frames beside it if it is a loop."""
-        return analyze(clip if around is None else with_rounds(clip, ends, around.frames), body, **how)
+    def looked_at(clip: Motion, beside: int) -> Analysis:
+        """The clip, with so many frames of the rounds beside it if it is a loop."""
+        return analyze(with_rounds(clip, ends, beside) if beside else clip, body, **how)
 
-    problem = problem_of(seen if around is None else looked_at(motion), **may)
-    changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
-    limits = _limits(problem, asked, budget)
-    states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
-    # who names a budget or an interval has decided already
-    in_vain = budget is None and interval is None and not wanted and is_in_vain(curve[0], curve[-1])
-    number = 0 if in_vain else len(curve) - 1
-    chosen = states[number]
-    for _ in range(AGAIN if number else 0):
-        # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
-        anew = problem_of(looked_at(changed_by(chosen)), made=chosen, **may)
-        same = ("origins", "room", "lift", "looked", "path", "price", "ease")
-        anew = replace(anew, **{name: getattr(problem, name) for name in same})
-        state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
-        curve[number] = point_of(anew, state, curve[number].weight)
-        chosen = state.coefficients
-    if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
-        number, chosen = 0, states[0]
+    # of a loop three rounds in a row are measured, with their seams
+    beside = 0 if around is None else motion.frame_count - 2
+    counted = {"interval": interval, "only_touches": flags is not None, "grips": grips}
+
+    def solved(round_: Round | None, holds_ends: bool) -> _Answer:
+        """The search, and its answer solved again twice."""
+        more = may | {"around": round_, "holds_ends": holds_ends, "aloft": None if round_ else aloft}
+        frames = 0 if round_ is None else round_.frames
+        problem = problem_of(seen if round_ is None else looked_at(motion, frames), **more)
+        changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
+        limits = _limits(problem, asked, budget)
+        states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
+        # who names a budget or an interval has decided already
+        in_vain = budget is None and interval is None and not wanted and is_in_vain(curve[0], curve[-1])
+        number = 0 if in_vain else len(curve) - 1
+        chosen = states[number]
+        for _ in range(AGAIN if number else 0):
+            # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
+            anew = problem_of(looked_at(changed_by(chosen), frames), made=chosen, **more)
+            same = ("origins", "room", "lift", "looked", "path", "price", "ease")
+            anew = replace(anew, **{name: getattr(problem, name) for name in same})
+            state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
+            curve[number] = point_of(anew, state, curve[number].weight)
+            chosen = state.coefficients
+        if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
+            number, chosen = 0, states[0]
+        return _Answer(changed_by, states, curve, number, chosen)
+
+    def left_by(answer: _Answer) -> float:
+        """Force and moment that are left over three rounds [1]."""
+        return left_of(measures(looked_at(answer.changed_by(answer.chosen), beside), **counted))
+
+    answer = solved(around, around is None and (ends.is_loop or ends.mismatch < NEAR_ENDS))
+    before, said = measures(looked_at(motion, beside), **counted), ()
+    if around is not None:
+        # mending a seam may use up the budget that the rest of the round needs
+        left, other = left_by(answer), solved(None, True)
+        enough = min(left, (1.0 if answer.number or budget is not None else SHARE) * left_of(before))
+        if other.number and left_by(other) < enough:
+            answer, said = other, (SEAM_STAYS,)
+        elif answer.number and left >= left_of(before):
+            answer, said = answer._replace(number=0, chosen=answer.states[0]), (IN_ROUNDS,)
+    changed_by, states, curve, number, chosen = answer
     held = seen.touch.grips if grips is None else seen.touch.grips | grips
-    # of a loop one round, with its seam
-    measured = interval if around is None else (motion.times[0] - around.spline.spacing, motion.times[-1])
-    counted = {"interval": measured, "only_touches": flags is not None, "grips": grips}
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
     def edited_by(amount: float) -> Edited:
@@ -224,13 +258,13 @@ def repair(
                 "budget": allowed,
                 "loop": ends.is_loop,
             },
-            before=measures(looked_at(motion), **counted),
-            after=measures(looked_at(result), **counted) | _changed(changes),
+            before=before,
+            after=measures(looked_at(result, beside), **counted) | _changed(changes),
             kept={"exact_frames": len(exact), "loop": ends.is_loop},
             budget=budget,
             character=body,
             amount=amount,
-            notes=_notes(seen, curve, number),
+            notes=(*said, *_notes(seen, curve, number, is_told=bool(said))),
         )
         report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, held)
         report.data["curve"] = [point.report() for point in curve]
@@ -314,6 +348,11 @@ def measures(
     return {"force_rms": here.force, "moment_rms_Nm": here.moment, "stance_slip_rms_m": here.slip}
 
 
+def left_of(measured: Mapping[str, float]) -> float:
+    """Force and moment of `measures` together, as `Point.left` [1]."""
+    return together(measured["force_rms"], measured["moment_rms_Nm"])
+
+
 def _changed(changes: Changes) -> dict[str, float]:
     others = np.delete(changes.angles, changes.root, axis=1)
     turning = others[:, (others > 0.0).any(axis=0)]
@@ -378,10 +417,12 @@ def _require_time(seen: Analysis) -> None:
     )
 
 
-def _notes(seen: Analysis, curve: Sequence[Point], number: int) -> tuple[str, ...]:
+def _notes(seen: Analysis, curve: Sequence[Point], number: int, *, is_told: bool = False) -> tuple[str, ...]:
     notes: list[str] = []
     start, chosen, best = curve[0], curve[number], curve[-1]
-    if len(curve) == 1 and start.left < ENOUGH:
+    if is_told and not number:
+        pass
+    elif len(curve) == 1 and start.left < ENOUGH:
         notes.append("The clip is physical already; it is left as it is.")
     elif len(curve) == 1:
         notes.append("No change within the budget makes the clip more physical; it is left as it is.")

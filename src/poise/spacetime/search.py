@@ -61,7 +61,7 @@ class Point:
     @property
     def left(self) -> float:
         """Force and moment that are left together [1]."""
-        return self.force + self.moment / (PERSON * GRAVITY * REACH)
+        return together(self.force, self.moment)
 
     def report(self) -> dict[str, float]:
         """As the report has it."""
@@ -76,6 +76,11 @@ class Point:
             "stance_slip_rms_m": self.slip,
             "change": self.change,
         }
+
+
+def together(force: float, moment: float) -> float:
+    """A force as a share of the weight and a moment for a figure of 70 kg [N m] as one number [1]."""
+    return force + moment / (PERSON * GRAVITY * REACH)
 
 
 class Limits(NamedTuple):
