@@ -110,11 +110,11 @@ def test_files_are_read_as_a_whole() -> None:
     assert not long
 
 
-def test_only_three_places_talk_to_the_engine() -> None:
+def test_only_few_places_talk_to_the_engine() -> None:
     users = {
         f.relative_to(SOURCE).as_posix() for f in FILES for _, name in imported(f) if name.split(".")[0] == "mujoco"
     }
-    ours = {"physics/mujoco_backend.py", "physics/mujoco_bodies.py", "physics/mujoco_engine.py"}
+    ours = {f"physics/mujoco_{name}.py" for name in ("backend", "bodies", "engine", "scene")}
     assert ours <= users
     assert all(user in ours or user.startswith("show/") for user in users), users
 

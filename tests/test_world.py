@@ -253,6 +253,17 @@ def test_a_block_rests_slides_and_stops() -> None:
     assert world.bodies.energy() == pytest.approx(2.0 * 9.81 * 0.1, rel=0.03)
 
 
+def test_what_is_fast_is_met_before_it_is_inside() -> None:
+    """A cube that covers 8 cm a step, a wall of 20 cm: it stops at the wall, where it went in by centimeters."""
+    wall = '<geom type="box" pos="0.713 0 0.5" size="0.1 1 0.5"/>'
+    world = World(scene(cube("block", 0.1, 2.0, np.array([0.0, 0.0]))).replace("</worldbody>", wall + "</worldbody>"))
+    world.v[0] = 8.0
+    for _ in range(30):
+        world.step()
+    assert float(world.q[0]) < 0.513 + 1e-3
+    assert world.report()["penetration_max_m"] < 2e-3  # at rest it overlaps by about 1 mm
+
+
 @pytest.fixture(scope="module")
 def among_rubble(walk: Motion) -> tuple[SimulationResult, SimulationResult]:
     return tuple(poise.simulate(walk, world=World("rubble:25,3")) for _ in range(2))  # type: ignore[return-value]

@@ -8,27 +8,17 @@ how a figure answers them is for whoever drives it.
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
-from poise.core.units import GRAVITY
 from poise.physics.collisions import Shape, Touches, answer_free, feet, frame_along, spread_rows, stiffness
 from poise.physics.mujoco_backend import Model
-
-SCENE, POINTS, FIRST = 1, 2, 4
-"""Collision groups: bodies of the scene, contact points of figures that meet the ground here, and the first figure, of
-which each has a group of its own. A figure meets bodies and other figures; the ground is known to its own step."""
-MOST_FIGURES = 28
-"""Figures that one world holds."""
-SKIN = 0.001
-"""A contact point that is not a ball is one of so small a radius for the engine [m]."""
-_GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
+from poise.physics.mujoco_scene import FIRST, GROUND, POINTS, compile_scene
 
 
 class Bodies:
@@ -41,7 +31,8 @@ class Bodies:
         figures: Model of each figure.
         scene: MJCF text of what is around them. A plane or height field of its world is ground.
         ground: MJCF text of ground that takes the place of the scene's own.
-        margin: Bodies nearer than this count as touching [m].
+        margin: Bodies nearer than this count as touching, now or as fast as they move, a step later [m].
+        dt: Length of a step [s].
         friction: Coulomb coefficient of the figures; of two that touch the larger counts.
         pairs: For each figure, pairs of its capsules that may touch each other where it is a ragdoll, by their order in
             its model, shape (N, 2).
@@ -67,52 +58,14 @@ class Bodies:
     """
 
     def __init__(
-        self, figures: Sequence[Model], scene: str, *, ground: str = "", margin: float = 0.01, friction: float = 0.8,
-        pairs: Sequence[Index] = (),
+        self, figures: Sequence[Model], scene: str, *, ground: str = "", margin: float = 0.01, dt: float = 0.01,
+        friction: float = 0.8, pairs: Sequence[Index] = (),
     ) -> None:  # fmt: skip
-        if len(figures) > MOST_FIGURES:
-            raise InvalidValue(f"{len(figures)} figures in one world; it holds {MOST_FIGURES} at most.")
-        everyone = sum(FIRST << k for k in range(len(figures)))
-        spec = mujoco.MjSpec()
-        spec.option.gravity = [0.0, 0.0, -GRAVITY]
-        for k, model in enumerate(figures):
-            spec.attach(
-                _figure(model, k, everyone, friction, pairs[k] if k < len(pairs) else None),
-                prefix=f"{k}/",
-                frame=spec.worldbody.add_frame(),
-            )
-        try:
-            around = mujoco.MjSpec.from_string(scene)
-        except ValueError as error:
-            raise InvalidValue(f"MuJoCo cannot read this scene: {error}") from error
-        if around.tendons or any(e.type != mujoco.mjtEq.mjEQ_CONNECT for e in around.equalities):
-            raise InvalidValue(
-                "The scene has tendons, or equality constraints other than connect, which are not simulated. Leave "
-                "them out, or join bodies by connect, hinges and slides."
-            )
-        joins = _taken_joins(around)
-        own = [geom for geom in around.geoms if geom.parent.name == "world" and geom.type in _GROUND]
-        _let_meet(around.geoms, SCENE | everyone, margin)
-        if ground:
-            for geom in own:
-                around.delete(geom)
-            below = mujoco.MjSpec.from_string(ground)
-            _let_meet(below.geoms, SCENE | POINTS, margin)
-            for k, geom in enumerate(below.geoms):
-                geom.name = str(k)
-            below.option.timestep = spec.option.timestep
-            spec.attach(below, prefix="ground/", frame=spec.worldbody.add_frame())
-        else:
-            _let_meet(own, SCENE | POINTS, margin)
-        around.option.timestep = spec.option.timestep  # nobody uses it
-        spec.attach(around, prefix="scene/", frame=spec.worldbody.add_frame())
-        spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_ISLAND)  # `contacts` finds its own
-        spec.option.cone, spec.option.jacobian = mujoco.mjtCone.mjCONE_ELLIPTIC, mujoco.mjtJacobian.mjJAC_SPARSE
-        try:
-            self._m = m = spec.compile()
-        except ValueError as error:
-            raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
+        self._m, joins = compile_scene(figures, scene, ground, margin, friction, pairs)
+        m = self._m
         self._d = d = mujoco.MjData(m)
+        self._margin, self._dt, self._margins = margin, dt, m.geom_margin.copy()
+        self._sizes = np.where(np.isin(m.geom_type, GROUND), 0.0, m.geom_rbound)
         self.is_placed = False
         self.nq, self.nv, self.q, self.v = int(m.nq), int(m.nv), d.qpos, d.qvel
         self.first, self.width = m.tree_dofadr.astype(np.int64), m.tree_dofnum.astype(np.int64)
@@ -127,6 +80,7 @@ class Bodies:
         self.names = tuple(m.body(b).name for b in range(m.nbody))
         self.masses: Array = m.body_mass.copy()
         self.geom_body: Index = m.geom_bodyid.astype(np.int64)
+        self._root = m.body_rootid.astype(np.int64)
         self.gravity: Array = m.opt.gravity.copy()
         kinds = {
             int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
@@ -148,7 +102,7 @@ class Bodies:
             and m.geom_bodyid[g] not in range(1, ends[-1])
             and not m.geom(g).name.startswith("ground/")
         )
-        self._is_convex = ~np.isin(m.geom_type, _GROUND)
+        self._is_convex = ~np.isin(m.geom_type, GROUND)
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
@@ -237,9 +191,25 @@ class Bodies:
         if self.is_placed and np.array_equal(self.q, q) and np.array_equal(self.v, v):
             return
         self.q[:], self.v[:], self.is_placed = q, v, True
-        mujoco.mj_fwdPosition(self._m, self._d)
-        mujoco.mj_fwdVelocity(self._m, self._d)
-        self._entries[:-1] = self._d.M
+        m, d = self._m, self._d
+        for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM, mujoco.mj_comVel, mujoco.mj_passive):
+            stage(m, d)
+        # what is fast is met from farther away, so that it does not begin inside
+        m.geom_margin[:] = self._margins + self._dt * self._speeds()
+        m.body_margin[:] = 0.0
+        np.maximum.at(m.body_margin, self.geom_body, m.geom_margin)
+        for stage in (mujoco.mj_collision, mujoco.mj_makeConstraint, mujoco.mj_referenceConstraint):
+            stage(m, d)
+        mujoco.mj_rne(m, d, 0, d.qfrc_bias)
+        self._entries[:-1] = d.M
+
+    def _speeds(self) -> Array:
+        """How fast a point of each geom moves at most [m/s], shape (G,)."""
+        d, body = self._d, self.geom_body
+        turn, linear = d.cvel[body, :3], d.cvel[body, 3:]
+        arms = d.geom_xpos - d.subtree_com[self._root[body]]
+        moves = linear + np.cross(turn, arms)
+        return np.sqrt((moves**2).sum(axis=1)) + self._sizes * np.sqrt((turn**2).sum(axis=1))
 
     def touches(self) -> Touches:
         """All contacts of the state last moved to; then the points at which bodies are joined, with friction −1."""
@@ -267,6 +237,9 @@ class Bodies:
     def _contacts(self) -> Touches:
         d = self._d
         known = np.flatnonzero(d.contact.efc_address >= 0)
+        speeds = d.efc_vel[d.contact.efc_address[known]]
+        later = d.contact.dist[known] + self._dt * np.minimum(speeds, 0.0)
+        known = known[later + self._thick[d.contact.geom[known]].sum(axis=1) < self._margin]
         if not len(known):
             width = int(self.width.max(initial=1))
             none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
@@ -443,58 +416,3 @@ class Bodies:
             kinetic += 0.5 * float(v @ self._entries[block] @ v)
         bodies = self._loose_bodies
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
-
-
-def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:
-    for geom in geoms:
-        geom.contype, geom.conaffinity, geom.condim = SCENE, affinity, 3
-        geom.margin = max(geom.margin, margin)
-
-
-def _taken_joins(scene: mujoco.MjSpec) -> list[tuple[list[str], Array]]:
-    """The points at which bodies of a scene are joined: the two names, and places in their frames [m], shape (2, 3).
-
-    They are taken out of the scene, and what is joined does not collide.
-    """
-    if not scene.equalities:
-        return []
-    try:
-        m = scene.compile()
-    except ValueError as error:
-        raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
-    out = []
-    for k in range(m.neq):
-        names = [m.body(int(b)).name for b in (m.eq_obj1id[k], m.eq_obj2id[k])]
-        out.append((names, m.eq_data[k, :6].reshape(2, 3).copy()))
-        if "world" not in names:
-            scene.add_exclude(bodyname1=names[0], bodyname2=names[1])
-    for join in list(scene.equalities):
-        scene.delete(join)
-    return out
-
-
-def _figure(model: Model, number: int, everyone: int, friction: float, pairs: Index | None) -> mujoco.MjSpec:
-    """A figure as it takes part: capsules that meet bodies and other figures, and a ball at each contact point."""
-    spec, group = mujoco.MjSpec.from_string(model.xml), FIRST << number
-    spec.option.timestep = mujoco.MjSpec().option.timestep
-    for geom in spec.geoms:
-        geom.contype, geom.conaffinity, geom.friction[0] = group, everyone, friction
-    for k, point in enumerate(model.points):
-        spec.body(model.body_name(point.body)).add_geom(
-            name=f"point {k}",
-            type=mujoco.mjtGeom.mjGEOM_SPHERE,
-            size=[max(point.radius, SKIN), 0.0, 0.0],
-            pos=list(point.offset),
-            mass=0.0,
-            contype=POINTS,
-            conaffinity=0,
-            friction=[friction, 0.005, 1e-4],
-        )
-    own = model.geom_bodies
-    may = set() if pairs is None else {tuple(sorted(pair)) for pair in own[pairs].tolist()}
-    bodies = sorted(set(own.tolist()))
-    for k, first in enumerate(bodies):
-        for second in bodies[k + 1 :]:
-            if (first, second) not in may:
-                spec.add_exclude(bodyname1=model.body_name(first), bodyname2=model.body_name(second))
-    return spec

@@ -109,12 +109,12 @@ class World:
 
     def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
         """Put everyone in place; loose bodies come to rest first."""
-        everyone, self._events = list(joined), list(self._cast.events)
+        everyone, self._events, dt = list(joined), list(self._cast.events), self.dt
         for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
             driver.friction, driver.walls = self.friction, self._cast.walls
-            driver.begin(driver.character, self.dt, self.terrain, None)
+            driver.begin(driver.character, dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
@@ -126,7 +126,7 @@ class World:
         ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
         self.bodies = bodies = Bodies(
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
-            margin=0.01 * scale, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
+            margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
         self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
@@ -151,9 +151,9 @@ class World:
         self._guided: list[Guided] = []
         self._is_settling = True
         if not bodies.is_figure.all():
-            for _ in range(round(SETTLING_TIME / self.dt)):
+            for _ in range(round(SETTLING_TIME / dt)):
                 self._meet([None] * len(figures))
-                self.q = bodies.after(self.q, self.v, self.dt)
+                self.q = bodies.after(self.q, self.v, dt)
                 self._hold()
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
