@@ -36,7 +36,7 @@ from poise.edit.repair import measures
 from poise.edit.report import new_findings
 from poise.io import load
 from poise.spacetime.balance import apply_offsets, look, problem_of
-from poise.spacetime.newton import improve
+from poise.spacetime.search import improve
 
 SUFFIXES = {".bvh", ".amc", ".txt", ".glb", ".gltf"}
 WEIGHT = 100.0

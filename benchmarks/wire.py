@@ -31,7 +31,7 @@ def send(address: str, hz: float, seconds: float) -> None:
     from poise.body.posing import motion_to_q
     from poise.tracking.calibration import standing_pose
     from poise.tracking.protocols import LivePose, LiveSink
-    from poise.tracking.protocols.humanoid import Humanoid
+    from poise.tracking.protocols.vmc import Humanoid
 
     walk = poise.load(poise.sample_path("walk"))
     walk = walk.resampled(np.arange(int(walk.duration * hz)) / hz)

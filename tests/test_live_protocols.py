@@ -25,8 +25,7 @@ from poise.tracking.calibration import standing_pose
 from poise.tracking.followers import Filtering, Tracking
 from poise.tracking.live import run_live
 from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, parse_address
-from poise.tracking.protocols.humanoid import Humanoid
-from poise.tracking.protocols.vmc import HUMAN, from_unity, osc_bundles, osc_message, read_osc, to_unity
+from poise.tracking.protocols.vmc import HUMAN, Humanoid, from_unity, osc_bundles, osc_message, read_osc, to_unity
 from tests.live_senders import SENDERS, posed
 
 CHILD = figure("child")

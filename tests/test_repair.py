@@ -42,7 +42,7 @@ from poise.show.motion_scene import scene_of_edit
 from poise.show.recording import record
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
-from poise.spacetime.newton import improve
+from poise.spacetime.search import improve
 from poise.spacetime.spline import SPAN, Spline, solve_band, solve_loop
 from poise.spacetime.style import STILL
 from poise.synthesis import synthesize
@@ -196,7 +196,7 @@ def test_the_step_begins_with_the_derivatives_of_the_cost(fps: float, monkeypatc
         gradients.append(gradient)
         return np.zeros_like(gradient)
 
-    monkeypatch.setattr("poise.spacetime.newton.solve_band", solved)
+    monkeypatch.setattr("poise.spacetime.search.solve_band", solved)
     improve(problem, seen, 100.0, problem.price)
     used, step = np.flatnonzero(problem.is_used), 1e-5
     for c in (0, 1, 5, problem.spline.count - 2, problem.spline.count - 1):

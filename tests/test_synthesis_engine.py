@@ -18,10 +18,9 @@ from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import Point
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.engine import EngineMover
 from poise.synthesis.figure import Settings
 from poise.synthesis.records import Applied
-from poise.synthesis.run import synthesize, world_of
+from poise.synthesis.run import EngineMover, synthesize, world_of
 from poise.synthesis.world import Moved, World
 from tests.figures import biped, random_state
 

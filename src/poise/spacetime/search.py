@@ -1,6 +1,8 @@
 """The search of a repair: ever more weight on what contacts cannot give, as long as the limits hold.
 
-Each weight gives a point of the curve of "how physical" against "how much changed".
+Each weight gives a point of the curve of "how physical" against "how much changed". `improve` is one Gauss-Newton step
+at one weight: the derivatives of the cost, frame by frame, on the coefficients of its splines. The six rows of a frame
+see three frames of offsets, all other rows one; both are summed up as a band.
 """
 
 from __future__ import annotations
@@ -11,11 +13,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
-from poise.spacetime.balance import REACH, Look, Problem, look
-from poise.spacetime.newton import improve
-from poise.spacetime.style import gaze_turns
+from poise.spacetime.balance import (
+    PATH,
+    REACH,
+    SLIP,
+    SMOOTH,
+    Look,
+    Problem,
+    bends_of,
+    cost,
+    look,
+    off_ground,
+    off_path,
+    slip_of,
+)
+from poise.spacetime.figure import Pose, demand_rows
+from poise.spacetime.spline import SPAN, solve_band, solve_loop
+from poise.spacetime.style import GAZE, gaze_turns, turn_rows
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Weights of what is left of force and moment, from the least change to the most physical."""
@@ -31,6 +47,8 @@ TIGHTER = 8
 """Times that offsets beyond the budget are made dearer, at most."""
 PERSON = 70.0
 """Moments are reported for a figure of this mass [kg]."""
+CHUNK = 64
+"""Frames, or coefficients, whose rows are made at once."""
 
 
 @dataclass(frozen=True)
@@ -183,3 +201,141 @@ def _slip_of(problem: Problem, state: Look) -> float:
 def _rms(rows: Array) -> float:
     """Root mean square of the lengths of rows (K, n)."""
     return float(np.sqrt(np.mean(np.sum(np.square(rows), axis=1)))) if len(rows) else 0.0
+
+
+def improve(problem: Problem, seen: Look, weight: float, price: Array) -> Look:
+    """One Gauss-Newton step with the contact forces projected out, halved until it helps."""
+    step = _step(problem, seen, weight, price)
+    before, part = cost(problem, seen, weight, price), 1.0
+    for _ in range(5):
+        tried = look(problem, seen.coefficients + part * step)
+        if cost(problem, tried, weight, price) < before:
+            return tried
+        part *= 0.35
+    return seen
+
+
+def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
+    """The step of all coefficients (M, N): solve (Σ rowᵀ row) y = −Σ rowᵀ residual."""
+    figure, spline = problem.figure, problem.spline
+    used = np.flatnonzero(problem.is_used)
+    rows, pulls = _balance_rows(problem, seen, weight, used)
+    H = _balance_squares(problem, rows)
+    del rows
+    slip, off = slip_of(problem, seen.pose), off_ground(problem, seen.pose)
+    gaze = gaze_turns(seen.pose, problem.head, problem.looked) / GAZE
+    first, (basis, bend) = problem.first, problem.basis
+    pulls += price[:, used] * seen.offsets[:, used]
+    done = 0
+    for begin in range(0, spline.count, CHUNK):
+        end = min(begin + CHUNK, spline.count)
+        start, stop = np.searchsorted(first, (begin - 3, end))
+        k, fresh = slice(start, stop), slice(done, stop)
+        J, values = _held_rows(problem, seen.pose, k, used, slip, off, gaze)
+        pulls[fresh] += np.einsum("kin,ki->kn", J[done - start :], values[done - start :])
+        done = stop
+        square = np.swapaxes(J, 1, 2) @ J
+        square[:, range(len(used)), range(len(used))] += price[k][:, used]
+        for c in range(begin, end):
+            a, z = np.searchsorted(first[k], (c - 3, c + 1))
+            on = _weights(basis[k][a:z], c - first[k][a:z])
+            H[c, :4] += (on[:, :1] * on).T.dot(square[a:z].reshape(z - a, -1)).reshape(4, len(used), len(used))
+    smooth = SMOOTH**4 * problem.price[:, used]
+    stiff = np.zeros((spline.count, 4, len(used)))
+    for low in range(4):
+        for high in range(low, 4):
+            np.add.at(stiff[:, high - low], first + low, (bend[:, low] * bend[:, high])[:, None] * smooth)
+    H[:, :4, range(len(used)), range(len(used))] += stiff
+    gradient = np.zeros((spline.count, len(used)))
+    bends = smooth * bends_of(problem, seen.coefficients)[:, used]
+    for n in range(4):
+        np.add.at(gradient, first + n, basis[:, n, None] * pulls + bend[:, n, None] * bends)
+    step = np.zeros((spline.count, figure.size))
+    if problem.round is None:
+        step[:, used] = solve_band(H, gradient, problem.is_free)
+    else:
+        turn = problem.round.turn_of(figure.size)[np.ix_(used, used)]
+        step[:, used] = solve_loop(H, gradient, problem.is_free, turn, problem.round.pieces)
+    return step
+
+
+def _balance_rows(problem: Problem, seen: Look, weight: float, used: Index) -> tuple[Array, Array]:
+    """What is left in each frame by the offsets of the frame before, itself and after, and their pull on each frame.
+
+    Returns:
+        Rows (3, K + 1, 6, n), of which the first, the last and one more frame are zero, and Σ rowᵀ left, shape (K, n).
+    """
+    frames = len(problem.figure.times)
+    rows, pulls = np.zeros((3, frames + 1, 6, len(used))), np.zeros((frames, len(used)))
+    for begin in range(1, frames - 1, CHUNK):
+        end = min(begin + CHUNK, frames - 1)
+        inner = slice(begin - 1, end - 1)
+        root = math.sqrt(weight) * np.swapaxes(seen.carried.root[inner], 1, 2) * problem.scale
+        wanted = np.concatenate([seen.wanted.force[inner], seen.wanted.moment[inner]], axis=1)
+        left = root @ wanted[..., None]
+        for lag, on in enumerate(demand_rows(problem.figure, seen.pose, seen.wanted, inner, seen.carried.forces)):
+            own = rows[lag, begin:end] = root @ on[:, :, used]
+            pulls[begin + lag - 1 : end + lag - 1] += (np.swapaxes(own, 1, 2) @ left)[..., 0]
+    return rows, pulls
+
+
+def _balance_squares(problem: Problem, rows: Array) -> Array:
+    """Σ rowᵀ row of the balance's rows (3, K + 1, 6, n) on the coefficients, a band (M, SPAN, n, n)."""
+    count, (members, windows) = problem.spline.count, problem.windows
+    size, lead = rows.shape[3], SPAN - 1
+    H = np.zeros((count, SPAN, size, size))
+    for begin in range(0, count, CHUNK):
+        end = min(begin + CHUNK, count)
+        groups = members[begin : end + 2 * lead]  # from coefficient begin − lead on
+        on = np.zeros((len(groups), SPAN, groups.shape[1], 6, size))
+        for lag in range(3):
+            on += np.einsum("gfw,gfin->gwfin", windows[lag, begin : end + 2 * lead], rows[lag, groups])
+        # of each coefficient, what the groups of frames that see it say, the first of them first
+        of = np.arange(end - begin + lead)[:, None] + np.arange(SPAN)
+        on = on.reshape(len(groups), SPAN, -1, size)[of, np.arange(lead, -1, -1)]
+        for d in range(SPAN):
+            high = on[d : end - begin + d, : SPAN - d].reshape(end - begin, -1, size)
+            low = on[: end - begin, d:].reshape(end - begin, -1, size)
+            np.matmul(np.swapaxes(high, 1, 2), low, out=H[begin:end, d])
+    return H
+
+
+def _weights(basis: Array, behind: Index) -> Array:
+    """Weights (K, 4) of a coefficient and of the three after it in frames whose first lies so far behind it."""
+    at = behind[:, None] + np.arange(4)
+    return np.where(at < 4, np.take_along_axis(basis, np.minimum(at, 3), axis=1), 0.0)
+
+
+def _held_rows(
+    problem: Problem, pose: Pose, frames: slice, used: Index, slip: Array, off: Array, gaze: Array
+) -> tuple[Array, Array]:
+    """How the head turns, points that stand, sink or lift and a held center of mass move with the offsets of a frame.
+
+    Returns:
+        Rows (k, m, n) and residuals (k, m), in units of their prices; zero where a point does not count.
+    """
+    scale = 1.0 / (SLIP * problem.size)
+    rows, values = [], []
+    if problem.head >= 0:
+        rows.append(turn_rows(problem.figure, pose, frames, problem.head)[:, :, used] / GAZE)
+        values.append(gaze[frames])
+    stands, astray = problem.stands[frames], off[frames] != 0.0
+    for p in np.flatnonzero(stands.any(axis=0) | astray.any(axis=0)):
+        moves = scale * problem.figure.point_rows(pose, frames, int(p))[:, :, used]
+        if stands[:, p].any():
+            rows.append(moves * stands[:, p, None, None])
+            values.append(scale * slip[frames, p])
+        if astray[:, p].any():
+            along = np.einsum("ki,kin->kn", problem.normals[frames, p], moves) * astray[:, p, None]
+            rows.append(along[:, None])
+            values.append(scale * off[frames, p, None])
+    aloft = ~np.isnan(problem.path[frames, 0])
+    if aloft.any():
+        share = problem.figure.masses[:, None, None] / problem.figure.mass * np.eye(3)
+        moving = aloft[:, None, None, None] * share
+        narrow = 1.0 / (PATH * problem.size)
+        rows.append(narrow * problem.figure.pull_back(pose, frames, np.zeros_like(moving), moving)[:, :, used])
+        values.append(narrow * off_path(problem, pose)[frames])
+    if not rows:
+        return np.zeros((len(stands), 0, len(used))), np.zeros((len(stands), 0))
+    return np.concatenate(rows, axis=1), np.concatenate(values, axis=1)

@@ -23,9 +23,9 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.tracking.calibration import standing_pose
 from poise.tracking.followers import Follower, Tracking
-from poise.tracking.protocols.humanoid import Humanoid
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
+from poise.tracking.protocols.vmc import Humanoid
 from poise.tracking.run import RATE, RecordedActor, dressed
 
 CALIBRATE = 0.25

@@ -1,6 +1,7 @@
-"""Poise's own protocol: JSON in UDP datagrams, Z up, meters, quaternions w x y z. docs/live.md describes it.
+"""JSON in UDP datagrams: Poise's own protocol, and Unreal's JSON Live Link.
 
-A sender says who moves once a second and how they move in every frame:
+Poise's own has Z up, meters, quaternions w x y z; docs/live.md describes it. A sender says who moves once a second and
+how they move in every frame:
 
     {"poise": "skeleton/1", "actor": "Ann", "names": ["Hips", …], "parents": [-1, 0, …], "offsets": [[x, y, z], …],
      "rest": [[w, x, y, z], …]}
@@ -15,11 +16,23 @@ from typing import Any
 import numpy as np
 
 from poise.core.skeleton import Skeleton
-from poise.tracking.protocols.pose import MOST_JOINTS, Decoder, Encoder, LivePose, PacketError, numbers, turns
+from poise.tracking.protocols.pose import (
+    MOST_JOINTS,
+    Decoder,
+    Encoder,
+    LivePose,
+    PacketError,
+    Skeletons,
+    numbers,
+    turns,
+)
 
 PORT = 39600
 SKELETON_EVERY = 1.0
 """A sender repeats the skeleton so often [s], for those who come later and packets that are lost."""
+UNREAL_PORT = 54321
+MOST_ACTORS = 8
+CENTIMETER = 0.01
 
 
 def parse_json(packet: bytes) -> Any:
@@ -145,3 +158,42 @@ def whole(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
         raise PacketError("The number of the frame is not a count.")
     return value
+
+
+class UnrealReader(Decoder):
+    """Reads all subjects of `{subject: [{Name, Parent, Location, Rotation, Scale}, …]}` that have bones.
+
+    cm, Z up, left-handed; bones are in their parent's frame. How the actor stands is not sent, and its first pose is
+    taken for it. Source: the example plugin "JSON Live Link" reads this form.
+    """
+
+    def __init__(self) -> None:
+        self._skeletons = Skeletons()
+
+    def read(self, packet: bytes) -> list[LivePose]:
+        data = parse_json(packet)
+        if not isinstance(data, dict) or not data:
+            raise PacketError("The packet is not an object of subjects.")
+        found = []
+        for actor, bones in list(data.items())[:MOST_ACTORS]:
+            if isinstance(bones, list) and bones:
+                found.append(self._pose(actor[:100], bones))
+        if not found:
+            raise PacketError("No subject has bones.")
+        return found
+
+    def _pose(self, actor: str, bones: list[Any]) -> LivePose:
+        if len(bones) > MOST_JOINTS or not all(isinstance(b, dict) and isinstance(b.get("Name"), str) for b in bones):
+            raise PacketError(f"The bones are not a list of up to {MOST_JOINTS} with names.")
+        count = len(bones)
+        parents = [b.get("Parent") for b in bones]
+        if not all(isinstance(p, int) and not isinstance(p, bool) and -1 <= p < count for p in parents):
+            raise PacketError("The parents are not a list of indices.")
+        places = CENTIMETER * numbers([b.get("Location") for b in bones], (count, 3), "locations")
+        wound = turns([b.get("Rotation") for b in bones], count)
+        # x ahead, y to the right, z up: the mirror of ours in y
+        moved = places * np.array([1.0, -1.0, 1.0])
+        turned = np.stack([wound[:, 3], -wound[:, 0], wound[:, 1], -wound[:, 2]], axis=1)
+        names = [b["Name"][:200] for b in bones]
+        skeleton = self._skeletons.of(actor, names, [int(p) for p in parents], moved, turned)
+        return LivePose(skeleton, moved, turned, None, None, actor)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poise.core.errors import InvalidValue, UnknownName
-from poise.tracking.protocols import mocopi, noitom, own, rokoko, unreal, vmc, xsens
+from poise.tracking.protocols import mocopi, noitom, own, rokoko, vmc, xsens
 from poise.tracking.protocols.playout import Played, Playout
 from poise.tracking.protocols.pose import Decoder, Encoder, LivePose, PacketError
 
@@ -242,7 +242,7 @@ PROTOCOLS = {
         Protocol("xsens", "Xsens MVN", xsens.PORT, xsens.Reader),
         Protocol("mocopi", "mocopi", mocopi.PORT, mocopi.Reader),
         Protocol("rokoko", "Rokoko JSON", rokoko.PORT, rokoko.Reader),
-        Protocol("unreal", "Unreal JSON Live Link", unreal.PORT, unreal.Reader),
+        Protocol("unreal", "Unreal JSON Live Link", own.UNREAL_PORT, own.UnrealReader),
     )
 }
 
