@@ -182,22 +182,27 @@ def test_a_step_is_as_long_as_what_ankles_and_hips_cannot_hold() -> None:
     assert max(way[-1].max() for way in ways) < 0.01 * character.leg_length, "and all come home"
 
 
-def test_feet_that_go_home_take_a_step_each_and_keep_their_distance() -> None:
-    """After a push from the side one ankle passed 4 cm beside the other, in four steps."""
+@pytest.mark.parametrize("way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+def test_a_figure_walks_home_with_feet_in_turn_that_do_not_cross(way: tuple[float, float]) -> None:
+    """It lunged half a meter aside with one foot, and closed with the other. The way is aside and ahead."""
     motion, character = walk()
     feet = [character.roles["left_foot"], character.roles["right_foot"]]
-    places = body_positions(character, motion_to_q(character, motion))[:, feet]
-    frame = int(places[:, :, 2].max(axis=1).argmin())
-    aside = places[frame, 0, :2] - places[frame, 1, :2]
-    aside /= np.linalg.norm(aside)
-    for sign in (1.0, -1.0):
-        x, y = (1.8 * sign * aside).tolist()
-        run = simulate(held(motion, frame, 4.0), character, pushes=[shove(character, x=x, y=y)])
-        feet_at = body_positions(character, run.q)[:, feet]
-        apart = np.linalg.norm(feet_at[:, 0, :2] - feet_at[:, 1, :2], axis=1)
-        assert apart.min() > 0.9 * apart[0]
-        lifted = feet_at[round(1.2 / run.report["dt"]) :, :, 2] - feet_at[0, :, 2] > 0.025
-        assert (np.diff(lifted.astype(int), axis=0) > 0).sum(axis=0).tolist() == [1, 1]
+    first = body_positions(character, motion_to_q(character, motion)[:1])[0, feet]
+    across = (first[0] - first[1])[:2] / np.linalg.norm((first[0] - first[1])[:2])
+    x, y = (2.4 * (way[0] * across + way[1] * np.array([-across[1], across[0]]))).tolist()
+    run = simulate(held(motion, 0, 5.0), character, pushes=[shove(character, x=x, y=y)])
+    at = body_positions(character, run.q)[:, feet]
+    apart = (at[:, 0, :2] - at[:, 1, :2]) @ across
+    assert apart.min() > 0.6 * apart[0]
+    dt = run.report["dt"]
+    home = at[round(1.2 / dt) :]
+    frames, moved = np.nonzero(np.diff((home[:, :, 2] - at[0, :, 2] > 0.025).astype(int), axis=0) > 0)
+    assert len(moved) >= 3
+    assert (np.diff(moved) != 0).all(), "left, right, left"
+    assert np.diff(frames).min() * dt > 0.35, "one after the other"
+    speed = np.linalg.norm(np.diff(run.q[round(1.2 / dt) :, :2], axis=0), axis=1) / dt
+    assert speed.max() < 0.9
+    assert np.abs(home[-1] - at[0]).max() < 0.01
 
 
 def test_a_walk_drifts_home_and_does_not_stretch_the_leg_that_is_left_behind() -> None:

@@ -44,8 +44,8 @@ SHORTEST, SOON = 0.3, 1.2
 """No step is shorter; a figure whose next foot lands later stands [s]."""
 PEAK = 1.875
 """Largest speed of the least-jerk way, times its duration over its length."""
-LEAD = 0.15
-"""A figure goes home for this part of a stride before its foot does."""
+LEAD, AHEAD_OF_IT = 0.3, 1.5
+"""A figure goes home for this part of a step's time before its foot does; a foot lands where it will be after this."""
 FARTHEST = 0.2
 """A foot lands no farther off its place in the clip against the other than this [m], as in people."""
 MOVING = 0.03
@@ -79,7 +79,8 @@ def moving_goal(
     g.sinking = goal.sinking
     g.hold, g.longest, g.far = p.hold * leg_length, p.longest * leg_length, p.far * leg_length
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
-    g.stride, g.striding, g.drift, g.lead = p.stride * leg_length, p.striding, p.drift * math.sqrt(scale), LEAD
+    g.stride, g.striding, g.drift = p.stride * leg_length, p.striding, p.drift * math.sqrt(scale)
+    g.lead, g.foot_ahead = LEAD * p.striding, AHEAD_OF_IT * p.striding
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
     inertia = goal.sway_inertia * (mass / 70.0) * scale**2
     g.push, g.twist, g.limit = goal.sway_gain / inertia, goal.twist_gain / inertia, max(goal.sway_limit, 1e-9)
@@ -234,14 +235,15 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
     """Decide between standing, a step and a fall; where the figure will rest; and where its feet land.
 
     The capture point ξ takes the resting place along on a leash as long as what ankles and hips can hold. So a step is
-    as long as what they cannot, down to none at all. Then the figure stands there for a while, and goes home by a
-    stride or two: the goal on a least-jerk way, the feet one by one a little later; a walk by its own steps.
+    as long as what they cannot, down to none at all. Then the figure stands there for a while, and walks home: the goal
+    on one least-jerk way, the feet in turn to where it will be when the other one steps; a walk by its own steps.
     """
     here = g.shift - g.ground
     out = here + g.velocity / g.pendulum  # where it would come to rest
     g.since += g.dt
     before, off = math.hypot(*g.rest), math.hypot(*(out - g.rest))
     g.rest_rates[:] = 0.0
+    stands = support is None and f.standing_count > 0
     leash = g.hold * (1.0 if support is None else g.walking) / (1.0 + 0.5 * before / g.hold)
     if g.is_returning:
         leash = g.hold * g.walking
@@ -249,23 +251,22 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
         g.rest += (1.0 - leash / off) * (out - g.rest)
         g.since, g.is_returning = 0.0, False
     elif g.returns and g.since > g.settling and g.rest.any():
-        if not g.is_returning or (support is None and g.lasts > g.striding):  # a walk that stops steps home
-            g.start[:], g.end[:], g.is_returning = g.rest, max(0.0, 1.0 - g.stride / before) * g.rest, True
-            g.since = g.settling
-            slow = 0.0 if support is None else PEAK * math.hypot(*(g.end - g.start)) / g.drift
-            g.lasts = max(g.striding, slow)
-        way, duration = g.end - g.start, g.lasts
-        s = min((g.since - g.settling) / duration, 1.0)
-        g.rest[:] = g.end - (1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)) * way
-        g.rest_rates[0] = 30.0 * s * s * (1.0 - s) ** 2 / duration * way
-        g.rest_rates[1] = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s) / duration**2 * way
-        if s == 1.0:
-            g.rest[:], g.is_returning, g.since = g.end, False, g.settling
+        if not g.is_returning:
+            g.start[:], g.is_returning, g.since = g.rest, True, g.settling
+            g.lasts = g.foot_ahead + g.striding * before / g.stride
+            if not stands:
+                g.lasts = max(g.lasts, PEAK * before / g.drift)
+        left, speed, turn = eased_back((g.since - g.settling) / g.lasts)
+        g.rest[:], g.rest_rates[0] = left * g.start, speed / g.lasts * g.start
+        g.rest_rates[1] = turn / g.lasts**2 * g.start
+        if left == 0.0:
+            g.is_returning, g.since = False, g.settling
     size = math.hypot(*g.rest)
     g.steps = bool(size and (g.steps or size > g.far))
     g.stance[:] = g.rest if g.steps else 0.0
-    if g.steps and g.is_returning and support is None:
-        g.stance[:] = g.start if g.since < g.settling + g.lead * g.striding else g.end
+    if g.steps and g.is_returning and stands:
+        time = g.since - g.settling
+        g.stance[:] = eased_back((time + g.foot_ahead) / g.lasts if time >= g.lead else 0.0)[0] * g.start
     lead = math.hypot(*(out + g.ground - f.standing if f.standing_count else out))
     g.falls = g.falls or (size > before and (lead > g.longest if g.is_guided else size > g.far))
     if support is not None:
@@ -275,6 +276,13 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
     g.landing += g.dt / (g.bending + g.dt) * (wanted - g.landing)
     if max(np.abs(g.landing).max(), np.abs(wanted).max()) < 1e-6:
         g.landing[:] = 0.0
+
+
+def eased_back(s: float) -> tuple[float, float, float]:
+    """Least-jerk way from 1 to 0 at part s of its time: 1 − 10 s³ + 15 s⁴ − 6 s⁵, and its two derivatives."""
+    s = min(s, 1.0)
+    left = 1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
+    return left if s < 1.0 else 0.0, -30.0 * s * s * (1.0 - s) ** 2, -60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
 def _accelerate(g: Block, force: Array, support: Support | None, weight: float) -> None:

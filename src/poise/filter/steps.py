@@ -10,9 +10,9 @@ push leaves the center of mass displaced by x at a speed ẋ. As an inverted pen
 the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
 back. Farther off, the goal's resting place moves by what ξ exceeds that distance, and the feet step as far: a stronger
 push makes a longer step, beginning with none. A walk deviates as a pendulum over the foot that stands (`goal.Support`),
-and its next foot lands as far out as ξ says. When a figure has stood there for a while, each foot takes a step home,
-the nearer one first, and the goal goes along; from far off it takes two. With ξ farther from its feet than two steps it
-falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
+and its next foot lands as far out as ξ says. When a figure has stood there for a while, it walks home: the goal in
+one way, the feet in turn to where it will be when the other one steps, and not across each other. With ξ farther from
+its feet than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
 
 Landing later: in a walk, a swinging foot may be too far from the capture point to get there by the time it lands in the
 reference. Then it swings on, and lands later at the place where the capture point is by then.
@@ -253,26 +253,48 @@ class SteppingBack:
     def _hurry(
         self, offsets: Array, seen: list[list[float]], home: Array, points: Array, *, returns: bool
     ) -> _Limb | None:
-        """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there."""
+        """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there.
+
+        On the way home the one goes that has farther to go, so that feet take turns.
+        """
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
             return None
-        chosen, foremost = None, -math.inf
+        chosen, foremost, end = None, -math.inf, home
         for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
             if not touching or not standing or way < self._far or time_to_lift < self.urgent_duration:
                 continue
-            ahead = home - offsets[limb.points, :2].mean(axis=0)
+            here, its_end = offsets[limb.points, :2].mean(axis=0), home
+            if returns:
+                its_end = self._uncrossed(limb, home, seen, offsets, points)
+                way = math.dist(its_end, here)
+                if way < self._far:
+                    continue
+            ahead = home - here
             # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
             reach = float(points[limb.points, :2].mean(axis=0) @ ahead) / max(float(np.linalg.norm(ahead)), 1e-9)
-            if way + reach > foremost:
-                chosen, foremost = limb, way + reach
+            first = way + (TURNS * reach if returns else reach)
+            if first > foremost:
+                chosen, foremost, end = limb, first, its_end
         if chosen is not None:
             # a foot that comes after one that caught the figure does not hurry
             is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
             chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not returns
-            chosen.end, chosen.speed = home if returns else None, None
+            chosen.end, chosen.speed = end if returns else None, None
             chosen.fastest = self._pace if returns else self._swift if is_first else self._brisk
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
+
+    def _uncrossed(self, limb: _Limb, end: Array, seen: list[list[float]], offsets: Array, points: Array) -> Array:
+        """The place nearest to `end` where a foot comes neither across nor too near to those that stand."""
+        clip = points[:, :2] - offsets[:, :2]
+        for other, (_, standing, _, _) in zip(self._limbs, seen, strict=True):
+            if other is limb or not standing:
+                continue
+            way = clip[limb.points].mean(axis=0) - clip[other.points].mean(axis=0)
+            apart = max(float(np.linalg.norm(way)), 1e-9)
+            nearer = float((end - offsets[other.points, :2].mean(axis=0)) @ way) / apart
+            end = end + max(0.0, (CLOSEST - 1.0) * apart - nearer) / apart * way
+        return end
 
     def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
         far = math.dist(home, limb.start.mean(axis=0))
@@ -319,6 +341,10 @@ LIFT = 0.25
 """A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
 LIFTS = 0.12, 0.88
 """A foot that steps from the ground lifts before it moves: it moves in this part of the step's time [1]."""
+TURNS = 0.1
+"""On the way home a foot that is farther ahead goes first only by this part of its lead [1]."""
+CLOSEST = 0.6
+"""And comes no nearer to the other than this part of their distance in the clip [1]."""
 GOES_ON = 1.9
 """A foot that lands later takes this times its way over the largest speed of a protective step [1]."""
 BRAKES = 2.5

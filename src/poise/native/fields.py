@@ -410,9 +410,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         hold, walking: real  a capture point so far off needs no step, and factor on it for a walk [m], [1]
         longest: real  farther off than this it falls [m]
         far: real  it steps where ankles and hips miss by more than this [m]
-        settling, stride, striding: real  after so long it goes home, so far at once in so long [s], [m], [s]
+        settling, stride, striding: real  after so long it goes home, so far with each step, which takes so long
         drift, lasts: real  a walk goes home no faster; the way home that has begun lasts so long [m/s], [s]
-        lead: real  part of that for which it goes before its feet do
+        lead, foot_ahead: real  it goes before its feet do; and how far ahead of it a foot lands [s]
         bending, ankle: real  landing places follow with this time constant; pressure under a foot goes so far [s], [m]
         reach: real  a capture point so far off when the next foot lands needs no help, 0 where none is looked for [m]
         farthest: real  a foot lands no farther from the other, beyond the clip's own way [m]
@@ -436,7 +436,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground_velocity: real[2]  [m/s]
         rest: real[2]  its resting place after a push, measured from its place without one [m]
         rest_rates: real[2, 2]  velocity and acceleration of that on the way home [m/s], [m/s²]
-        stance, start, end: real[2]  the same of feet that step, and of the start and end of a stride home [m]
+        stance, start: real[2]  the same of feet that step, and of where the way home began [m]
         landing: real[2]  by how much more than the goal the landing place of a swinging foot is moved [m]
         support: real[2]  place of the foot that stands while the other is about to land, against the reference [m]
         turn: real[3, 3]  of the trunk, a rotation vector in world axes, and its rates

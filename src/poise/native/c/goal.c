@@ -61,6 +61,13 @@ static void next_landing(const MovingGoal *g, const Support *s, real *out) {
     for (int c = 0; c < 2; c++) out[c] = s->place[c] + part * out[c] - g->shift[c];
 }
 
+static void eased_back(real s, real *out) {
+    s = smaller(s, 1.0);
+    out[0] = s < 1.0 ? 1.0 - s * s * s * (10.0 - 15.0 * s + 6.0 * s * s) : 0.0;
+    out[1] = -30.0 * s * s * (1.0 - s) * (1.0 - s);
+    out[2] = -60.0 * s * (1.0 - s) * (1.0 - 2.0 * s);
+}
+
 static void recover(MovingGoal *g, const Frame *f, const Support *s) {
     real here[2], out[2], away[2], wanted[2] = {0, 0}, most = 0;
     for (int c = 0; c < 2; c++) {
@@ -70,6 +77,7 @@ static void recover(MovingGoal *g, const Frame *f, const Support *s) {
     }
     g->since += g->dt;
     real before = length(g->rest), off = length(away), leash;
+    int stands = !s && f->standing_count > 0;
     fill(0.0, g->rest_rates, 4);
     leash = g->hold * (s ? g->walking : 1.0) / (1.0 + 0.5 * before / g->hold);
     if (g->is_returning) leash = g->hold * g->walking;
@@ -77,32 +85,29 @@ static void recover(MovingGoal *g, const Frame *f, const Support *s) {
         for (int c = 0; c < 2; c++) g->rest[c] += (1.0 - leash / off) * away[c];
         g->since = 0, g->is_returning = 0;
     } else if (g->returns && g->since > g->settling && before != 0.0) {
-        if (!g->is_returning || (!s && g->lasts > g->striding)) {
-            g->since = g->settling;
+        if (!g->is_returning) {
             memcpy(g->start, g->rest, 2 * sizeof(real));
-            for (int c = 0; c < 2; c++) g->end[c] = larger(0.0, 1.0 - g->stride / before) * g->rest[c];
-            real slow = hypot(g->end[0] - g->start[0], g->end[1] - g->start[1]) * 1.875 / g->drift;
-            g->lasts = larger(g->striding, s ? slow : 0.0);
-            g->is_returning = 1;
+            g->is_returning = 1, g->since = g->settling;
+            g->lasts = g->foot_ahead + g->striding * before / g->stride;
+            if (!stands) g->lasts = larger(g->lasts, 1.875 * before / g->drift);
         }
-        real way[2] = {g->end[0] - g->start[0], g->end[1] - g->start[1]}, duration = g->lasts;
-        real t = smaller((g->since - g->settling) / duration, 1.0);
-        real left = 1.0 - t * t * t * (10.0 - 15.0 * t + 6.0 * t * t);
+        real left[3];
+        eased_back((g->since - g->settling) / g->lasts, left);
         for (int c = 0; c < 2; c++) {
-            g->rest[c] = g->end[c] - left * way[c];
-            g->rest_rates[c] = 30.0 * t * t * (1.0 - t) * (1.0 - t) / duration * way[c];
-            g->rest_rates[2 + c] = 60.0 * t * (1.0 - t) * (1.0 - 2.0 * t) / (duration * duration) * way[c];
+            g->rest[c] = left[0] * g->start[c];
+            g->rest_rates[c] = left[1] / g->lasts * g->start[c];
+            g->rest_rates[2 + c] = left[2] / (g->lasts * g->lasts) * g->start[c];
         }
-        if (t == 1.0) {
-            memcpy(g->rest, g->end, 2 * sizeof(real));
-            g->is_returning = 0, g->since = g->settling;
-        }
+        if (left[0] == 0.0) g->is_returning = 0, g->since = g->settling;
     }
     real size = length(g->rest);
     g->steps = size != 0.0 && (g->steps || size > g->far);
-    const real *stance = g->since < g->settling + g->lead * g->striding ? g->start : g->end;
-    if (s || !g->is_returning) stance = g->rest;
-    for (int c = 0; c < 2; c++) g->stance[c] = g->steps ? stance[c] : 0.0;
+    real time = g->since - g->settling, then[3];
+    for (int c = 0; c < 2; c++) g->stance[c] = g->steps ? g->rest[c] : 0.0;
+    if (g->steps && g->is_returning && stands) {
+        eased_back(time >= g->lead ? (time + g->foot_ahead) / g->lasts : 0.0, then);
+        for (int c = 0; c < 2; c++) g->stance[c] = then[0] * g->start[c];
+    }
     real lead[2];
     for (int c = 0; c < 2; c++) lead[c] = out[c] + (f->standing_count ? g->ground[c] - f->standing[c] : 0.0);
     g->falls = g->falls || (size > before && (g->is_guided ? length(lead) > g->longest : size > g->far));
