@@ -7,9 +7,11 @@ import pytest
 
 from poise.analysis import analyze
 from poise.check.capture import _impulses, _second
-from poise.check.clip import findings_of
+from poise.check.clip import check_motion, findings_of
 from poise.check.finding import doubts
 from poise.check.ground import _rests
+from poise.check.profile import ROOT, load_profile
+from poise.check.report import Wanted
 from poise.core import rotations
 from tests.clips import needs_motions
 from tests.edit_clips import hop
@@ -83,6 +85,7 @@ def test_a_floor_that_nothing_comes_down_to_is_not_known() -> None:
     high = analyze(motion, floor=floor - 0.06)
     assert "floor" in doubts(high).reasons
     assert "Balance and the force at the hips are not judged: it is not clear where" in doubts(high).unjudged[0]
+    assert check_motion(high, load_profile(ROOT), "high", Wanted()).unjudged == doubts(high).unjudged
     assert not doubts(analyze(motion)).unjudged
     assert "floor" not in doubts(analyze(motion)).reasons
 

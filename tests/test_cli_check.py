@@ -29,7 +29,7 @@ from tests.test_check_reports import check_junit
 CLIP = {
     "file", "verdict", "flights", "contacts", "cop", "skating_ratio", "penetration_max_m", "jitter",
     "normalized_jerk_max", "root_residual", "float_max_m", "joint_speed_max", "limit_violations", "phases", "glitches",
-    "scale", "findings",
+    "scale", "unjudged", "findings",
 }  # fmt: skip
 FLIGHT = {"start_s", "end_s", "gravity_g", "track_error", "linear_momentum_error", "angular_momentum_error"}
 
@@ -267,3 +267,9 @@ def test_what_only_moving_platforms_need_is_not_loaded() -> None:
     """Every process of a check loads its modules anew; splines are a tenth of that time."""
     code = "import sys, poise.check.clip; sys.exit('scipy.interpolate' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_shell_says_what_was_not_judged_and_why(capsys: pytest.CaptureFixture[str]) -> None:
+    why = "Balance and the force at the hips are not judged: it is not clear where the floor lies."
+    show([ClipReport("walk.bvh", "", "pass", unjudged=(why,))], (), load_profile("realistic"))
+    assert " ".join(capsys.readouterr().out.split()) == f"pass walk.bvh {why}"

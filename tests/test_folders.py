@@ -252,6 +252,15 @@ def test_every_clip_of_a_file_with_several_is_done(tmp_path: Path, capsys: pytes
     assert run(["convert", str(clips), str(one), "--to", "npz", "--jobs", "1", "--clip", "Walk"]) == 0
     assert [p.name for p in one.glob("*.npz")] == ["rig.npz"]
     capsys.readouterr()
+    # of one file, too; the error that there are several names the way
+    rig, every = clips / "rig.glb", tmp_path / "every"
+    assert run(["convert", str(rig), str(every / "rig.npz")]) == 2
+    assert "--clip all, and a folder" in capsys.readouterr().err
+    assert run(["convert", str(rig), str(every / "rig.npz"), "--clip", "all"]) == 2
+    assert f"{every / 'rig'} --to .npz" in capsys.readouterr().err
+    assert run(["convert", str(rig), str(every), "--clip", "all", "--to", "npz", "--jobs", "1"]) == 0
+    assert sorted(p.name for p in every.glob("*.npz")) == ["rig-Rig_Run_v1.2.npz", "rig-Walk.npz"]
+    capsys.readouterr()
 
 
 def with_two_clips(path: Path) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import poise
 from poise.body import Character, fit
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
+from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
@@ -272,3 +274,9 @@ def test_a_foot_that_cannot_land_in_time_where_it_is_needed_lands_later() -> Non
     low = state.points[feet & (state.points[:, 2] - c.floor < 0.035 * c.leg_scale), :2]
     assert result.report["events"][0]["outcome"] == "stepped"
     assert np.linalg.norm(low - xi, axis=1).min() < 0.2 * c.leg_scale  # 0.45 where it lands in the clip's time
+
+
+def test_a_push_after_the_end_is_told_in_python_too() -> None:
+    clip = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    with pytest.warns(MotionWarning, match="'chest' starts at 9 s, but the clip ends at 0.3"):
+        simulate(clip, pushes=[Push("chest", (0.0, 100.0, 0.0), start=9.0)])

@@ -296,7 +296,8 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         "fail" if any(f.fails for f in findings) else "pass",
         findings,
         measures_of(clip, quality, scale, samples),
-        notes=(*(source.warnings if source is not None else ()), *unsure.unjudged),
+        notes=source.warnings if source is not None else (),
+        unjudged=unsure.unjudged,
         facts=facts_of(clip, scale, samples.gait),
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
         if wanted.samples

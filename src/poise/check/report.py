@@ -72,6 +72,7 @@ class ClipReport:
         measures: The fields of poise.check/1 besides findings.
         error: Why it is unreadable.
         notes: What its reader found worth knowing.
+        unjudged: What was not judged at all, and why, in sentences.
         seconds: Time the check took [s].
         facts: What a library is compared by.
         samples: What statistics are made of, where wanted.
@@ -86,6 +87,7 @@ class ClipReport:
     measures: dict[str, Any] = field(default_factory=dict)
     error: str = ""
     notes: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
     seconds: float = 0.0
     facts: Facts | None = None
     samples: Samples | None = None
@@ -103,7 +105,8 @@ class ClipReport:
         entry: dict[str, Any] = {"file": self.file, "clip": self.clip or None, "verdict": self.verdict}
         if self.verdict == "unreadable":
             return entry | {"error": self.error, "findings": []}
-        return entry | json_value(self.measures) | {"findings": [json_value(f.as_json()) for f in self.findings]}
+        found = {"unjudged": list(self.unjudged), "findings": [json_value(f.as_json()) for f in self.findings]}
+        return entry | json_value(self.measures) | found
 
 
 def unreadable(path: Path, reason: str) -> ClipReport:

@@ -336,6 +336,8 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
                 console.print(Text(f"      {'cure:' if number == 0 else '  or:'} {cure.text}"))
             if finding.tried:
                 console.print(Text(f"      tried in vain: {'; '.join(finding.tried)}", style="dim"))
+        for sentence in report.unjudged:
+            console.print(Text(f"  {sentence}", style="dim"))
         if report.verdict == "unreadable":
             console.print(Text(f"  {report.error}"))
     strays = [(g, s) for g in groups for s in g.strays]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,11 @@ def mass_doubt(character: Character, tall: float | None) -> str:
         f"The figure weighs {kilograms(mass)}, by its {size}. Pushes meet that mass; --mass KG gives another, "
         "--height another size."
     )
+
+
+def is_size_doubted(warnings: Sequence[str]) -> bool:
+    """Whether the size was doubted before; the mass follows from it and needs no sentence of its own."""
+    return any("--unit" in w or "--height" in w for w in warnings)
 
 
 def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
@@ -221,7 +227,7 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:
     leg = character.leg_length
-    if any("--unit" in w or "--height" in w for w in warnings):
+    if is_size_doubted(warnings):
         return
     if doubt := mass_doubt(character, height_of(motion)):
         warnings.append(doubt)

@@ -26,7 +26,9 @@ from poise.cli.folder_page import MEASURES, Done, summary_page
 from poise.cli.options import flag, option
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import InvalidValue, MissingExtra, UnreadableFile
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnreadableFile
+
+ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
 
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
@@ -100,11 +102,22 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
             if path is not None and Path(path).is_dir():
                 run_folder(name, given, source, target, **batch)
                 return
+            if path is not None and _asks_for_all(Path(path), given):
+                run_folder(name, given | {"clip": None}, source, target, **batch)
+                return
             used = [f"--{k}" for k, v in batch.items() if v not in (None, False)]
             if used:
-                raise InvalidValue(f"{', '.join(used)} is for folders; {path} is none.")
-            function(**given)
+                raise InvalidValue(f"{', '.join(used)} is for folders, or for all clips of a file (--clip all).")
+            try:
+                function(**given)
+            except FileFormatError as error:
+                from poise.io.format import CHOOSE_CLIP
 
+                if error.cure != CHOOSE_CLIP:
+                    raise
+                raise FileFormatError(error.problem, path=error.path, cure=f"{CHOOSE_CLIP} {ALL_CLIPS}") from None
+
+        own = [p.replace(annotation=options.ClipOrAll) if p.name == "clip" else p for p in own]
         parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*own, *shared]]
         run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
         run.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -112,6 +125,13 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
         return run
 
     return decorate
+
+
+def _asks_for_all(path: Path, given: dict[str, Any]) -> bool:
+    """Whether all clips of a file are asked for, and none of them has that name."""
+    if given.get("clip") != "all" or not path.is_file():
+        return False
+    return "all" not in clips_in(path, given | {"clip": None})
 
 
 def work(job: Job) -> Done:
@@ -176,12 +196,18 @@ def run_folder(
     to: str | None = None,
 ) -> None:
     """The command for every clip of a folder."""
+    from poise.io.format import known_extensions
+
     folder = Path(given[source])
     place = given.get(target) if target is not None else None
     if target is not None and place is None:
-        raise InvalidValue(f"{folder} is a folder: name the folder for the new files too (-o OUT).")
+        what = f"{folder} is a folder" if folder.is_dir() else "Several clips become several files"
+        raise InvalidValue(f"{what}: name the folder for the new files too (-o OUT).")
+    if place is not None and not Path(place).is_dir() and Path(place).suffix.lower() in known_extensions():
+        way = f"{Path(place).with_suffix('')} --to {Path(place).suffix}"
+        raise InvalidValue(f"{place} names one file; several clips need a folder: {way}.")
     if given.get("live"):
-        raise InvalidValue("--live shows one clip; name a file, not a folder.")
+        raise InvalidValue("--live shows one clip; name a file and one clip of it.")
     todo = _jobs(name, given, folder, source, None if place is None else Path(place), target, to)
     if not todo:
         raise InvalidValue(f"There is no motion file in {folder}.")
@@ -302,7 +328,7 @@ def _last_byte(file: io.FileIO) -> bytes:
 def _jobs(
     name: str, given: dict[str, Any], folder: Path, source: str, place: Path | None, target: str | None, to: str | None
 ) -> list[Job]:
-    """A job for each clip below the folder, in name order."""
+    """A job for each clip below the folder, in name order; or for each clip of a file."""
     from poise.check.clip import clip_files
 
     asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
@@ -310,11 +336,11 @@ def _jobs(
     found, taken = [], set[str]()
     inside = None if place is None else place.resolve()
     for path in clip_files([folder]):
-        if inside is not None and inside != folder.resolve() and path.resolve().is_relative_to(inside):
+        if folder.is_dir() and inside not in (None, folder.resolve()) and path.resolve().is_relative_to(inside):
             continue
         seen = path.stat()
         for clip in clips_in(path, given):
-            short = path.relative_to(folder)
+            short = path.relative_to(folder) if folder.is_dir() else Path(path.name)
             new = dict(given) | {source: path}
             label, stamp = os.fspath(short), f"{request} {seen.st_size} {seen.st_mtime_ns}"
             if clip is not None:

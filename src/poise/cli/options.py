@@ -47,6 +47,15 @@ Clip = Annotated[
     str | None,
     option("NAME|INDEX", "Clip to use, if the file holds several.", "--clip", panel=READING),
 ]
+ClipOrAll = Annotated[
+    str | None,
+    option(
+        "NAME|INDEX|all",
+        "Clip to use, if the file holds several. all: each of them, into a folder.",
+        "--clip",
+        panel=READING,
+    ),
+]
 SourceUnit = Annotated[
     str | None,
     option("U", "Unit of the file: m, dm, cm, mm, inch, ft, cmu, or meters as a number.", "--unit", panel=READING),

@@ -396,7 +396,7 @@ MEASURES = {
     "float_max_m": Words("Largest gap under what stands", "cm", 100.0),
     "contact_frames": Words("Frames with a foot on the floor", "", is_count=True),
     "force_rms": Words("Force that contacts cannot give", "% of the weight", 100.0),
-    "moment_rms_Nm": Words("Moment that contacts cannot give", "N m for 70 kg"),
+    "moment_rms_Nm": Words("Moment that contacts cannot give (scaled to a body of 70 kg)", "N m"),
     "stance_slip_rms_m": Words("Points that stand move, rms,", "mm", 1000.0),
 }
 """Measures of a whole clip, by their names in the report."""

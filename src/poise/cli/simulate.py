@@ -215,7 +215,7 @@ def simulate(
     advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
-    require_felt(pushes, motion.duration, is_allowed=allow)
+    require_felt(pushes, motion.duration, is_allowed=allow, is_live=live)
     tell_useless(run_options, seed=seed, terrain=terrain, headless=headless, port=port, live=live)
     arguments: dict[str, Any] = {
         "terrain": ground,
@@ -248,12 +248,13 @@ def simulate(
         keep(result, output, report, record)
         for name, path in files.items():
             poise.io.save(arguments["world"].motion(name), path)
-    if character is None and mass is None:
-        from poise.cli.describe import mass_doubt
-        from poise.intake.anatomy import height_of
+    from poise.cli.describe import is_size_doubted, mass_doubt
+    from poise.intake.anatomy import height_of
 
-        if doubt := mass_doubt(result.character, height_of(motion)):
-            note(f"warning: {doubt}")
+    told = motion.source.warnings if motion.source else ()
+    doubt = mass_doubt(result.character, height_of(motion)) if character is None and mass is None else ""
+    if doubt and not is_size_doubted(told):
+        note(f"warning: {doubt}")
     if json:
         print_json(result.report.data)
     else:
@@ -413,20 +414,19 @@ def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> No
         note("warning: the clip walks in place; slopes and stairs need a clip that travels.")
 
 
-def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool) -> None:
-    """Refuse pushes that start after the clip's end [s]; warn of them if they are allowed.
+def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool, is_live: bool) -> None:
+    """Refuse pushes that start after the clip's end [s]. Where they are allowed, a run warns of them, a page does not.
 
     Raises:
         InvalidValue: if there is one and it is not allowed.
     """
-    for late in (p for p in pushes if p.start >= duration):
-        what = (
-            f"The {late.kind} of {late.body!r} starts at {late.start:g} s, but the clip ends at {duration:.2f} s, so "
-            "it has no effect."
-        )
+    from poise.filter.simulate import without_effect
+
+    for what in without_effect(pushes, duration):
         if not is_allowed:
             raise InvalidValue(f"{what} Start it earlier, repeat a cyclic clip (--loop), or accept it (--allow).")
-        note(f"warning: {what}")
+        if is_live:
+            note(f"warning: {what}")
 
 
 def tell_useless(options: Options, *, seed: int | None, terrain: str, headless: bool, port: int, live: bool) -> None:

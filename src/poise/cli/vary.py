@@ -67,7 +67,7 @@ def vary(
     files = clip_files([file]) if file.is_dir() else (file,)
     if not files:
         raise InvalidValue(f"There is no motion file in {file}.")
-    names = _names(files, file, clip)
+    names = _names(files, file, None if clip == "all" else clip)
     todo = []
     for (path, key), name in names.items():
         stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""

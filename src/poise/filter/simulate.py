@@ -137,6 +137,8 @@ def simulate(
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
     loose = _loose(character, only, freeze)
+    for sentence in without_effect(pushes, motion.duration):
+        warnings.warn(sentence, MotionWarning, stacklevel=2)
     while True:
         felt = list(pushes)
         try:
@@ -149,6 +151,12 @@ def simulate(
             if is_last or error.reason != "too fast" or len(felt) > len(pushes):
                 raise
         rate *= 2.0
+
+
+def without_effect(pushes: Sequence[Force], duration: float) -> list[str]:
+    """A sentence on each push that starts after the end of a clip [s]."""
+    said = "The {0.kind} of {0.body!r} starts at {0.start:g} s, but the clip ends at {1:.2f} s, so it has no effect."
+    return [said.format(p, duration) for p in pushes if p.start >= duration]
 
 
 def _run(

@@ -140,7 +140,8 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
     if USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
         return ""
     return (
-        f"The figure is {tall:.3g} m tall in the unit of its file, and falls like a body of that size. "
+        f"The figure is {tall:.3g} m tall in the unit of its file. Its physics is that of a body of this size: "
+        f"{'slow falls, and pushes that hardly move it' if tall > 1.0 else 'fast falls, and pushes that throw it'}. "
         f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}, "
         "or its unit with --unit."
     )
@@ -226,7 +227,7 @@ def _unit(
     elif _is_odd_person(figure, unit):
         warnings.append(
             f"Its legs are {figure.leg * unit:.3g} m long in {UNIT_WORDS[unit_name(unit) or 'm']}, which no person's "
-            "are, and it falls like a body of that size. Give its height with --height, such as "
+            "are; it falls as fast as a body of that size. Give its height with --height, such as "
             "--height 1.8m, or its unit with --unit."
         )
     return unit

@@ -58,6 +58,10 @@ WITH_SCENES = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usd
 """Extensions of files that hold whole scenes: they may have several clips, and meshes."""
 
 
+CHOOSE_CLIP = "Choose one with --clip NAME or --clip INDEX."
+"""Cure of a file with several clips of which none was named."""
+
+
 @dataclass(frozen=True)
 class ReadOptions:
     """What a user may say about a file that the file does not, or says wrongly.
@@ -150,7 +154,7 @@ def format_for(path: Path) -> Format:
     if not suffix:
         raise UnknownName(
             f"{str(path)!r} has no extension, which says the format. Give one of {known}. "
-            "A folder is written where a folder of clips is read."
+            "A folder is written where a folder of clips is read, or all clips of a file (--clip all)."
         )
     raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
 

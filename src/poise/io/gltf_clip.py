@@ -12,6 +12,7 @@ import numpy as np
 from poise.core import rotations
 from poise.core.errors import MOST_LISTED, known_names
 from poise.core.typing import Array
+from poise.io.format import CHOOSE_CLIP
 from poise.io.gltf_document import GltfDocument
 
 PATHS = {"translation": 3, "rotation": 4, "scale": 3}
@@ -109,7 +110,7 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
             return own[0]
         offered = ": " + ", ".join(f"{i} {names[i]!r}" for i in own)
         listed = offered if len(own) <= MOST_LISTED else "; `poise info FILE` lists them"
-        raise document.fault(f"It holds {len(own)} clips{listed}.", "Choose one with --clip NAME or --clip INDEX.")
+        raise document.fault(f"It holds {len(own)} clips{listed}.", CHOOSE_CLIP)
     same = [i for i, n in enumerate(names) if n == wanted]
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
@@ -136,7 +137,7 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
     listed = known_names(str(wanted), ends, "clips", "`poise info FILE`")
     raise document.fault(
         f"Clip {wanted!r} is not one of its clips.{listed}",
-        "Choose one with --clip NAME or --clip INDEX.",
+        CHOOSE_CLIP,
     )
 
 

@@ -142,8 +142,8 @@ def _section(report: ClipReport, number: int, player: str) -> str:
     if report.pictures is not None:
         parts.append(_pictures(report, player))
     parts.append(_gait(report))
-    if report.notes:
-        parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in report.notes))
+    if notes := (*report.notes, *report.unjudged):
+        parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in notes))
     return f'<section class="{report.verdict}" id="clip-{number}">{"".join(parts)}</section>'
 
 
