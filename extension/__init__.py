@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Poise in Blender: an armature and its action go to `poise serve`, and come back as a new action."""
 
-from . import draw, operators, panel, scene, server
+from . import draw, flight, jobs, live, operators, panel, scene, server
 
-MODULES = (scene, operators, panel, draw)
+MODULES = (scene, jobs, operators, flight, live, panel, draw)
 
 
 def register():

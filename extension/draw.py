@@ -109,7 +109,7 @@ def arc(start, end, duration, count=24):
 
 def lines(scene):
     """Line segments of the current frame as (color, places (2 n, 3))."""
-    from .operators import flight_handles
+    from .flight import flight_handles
 
     found, own = [], scene.poise
     handles = flight_handles()

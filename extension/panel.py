@@ -6,8 +6,9 @@ import textwrap
 
 import bpy
 
-from . import operators
+from . import jobs
 from . import scene as around
+from .live import POISE_OT_live
 
 STRETCHES = 3
 """Stretches of one finding that have a button."""
@@ -26,17 +27,17 @@ class POISE_PT_main(PoisePanel, bpy.types.Panel):
     def draw(self, context):
         layout, own = self.layout, context.scene.poise
         layout.prop(own, "armature")
-        if own.armature is None and operators.figure(context) is None:
+        if own.armature is None and jobs.figure(context) is None:
             layout.label(text="Choose an armature.", icon="INFO")
             return
-        job = operators.Running.job
+        job = jobs.Running.job
         if job is not None:
             row = layout.row(align=True)
-            row.progress(factor=job.progress, text=job.doing or operators.Running.title)
+            row.progress(factor=job.progress, text=job.doing or jobs.Running.title)
             row.operator("poise.cancel", text="", icon="X")
         column = layout.column(align=True)
         column.operator("poise.simulate", icon="PHYSICS")
-        column.operator("poise.live", icon="PLAY", depress=operators.POISE_OT_live.is_on)
+        column.operator("poise.live", icon="PLAY", depress=POISE_OT_live.is_on)
         row = layout.row(align=True)
         row.operator("poise.check", icon="CHECKMARK")
         row.operator("poise.mend", icon="MODIFIER").only = ""
@@ -51,7 +52,7 @@ class POISE_PT_pushes(PoisePanel, bpy.types.Panel):
     def draw(self, context):
         layout = self.layout
         layout.operator("poise.add_push", icon="ADD")
-        armature = operators.figure(context)
+        armature = jobs.figure(context)
         for arrow in around.pushes(context.scene, armature):
             box, own = layout.box(), arrow.poise
             box.label(text=arrow.name, icon="EMPTY_SINGLE_ARROW")

@@ -225,7 +225,7 @@ def flight() -> None:
     bpy.context.scene.frame_set(seen.flights[0].first)
     said["drawn"] = [len(draw.lines(bpy.context.scene)), len(draw.points(bpy.context.scene))]
     bpy.ops.poise.flight()
-    start, end = part("operators").flight_handles()
+    start, end = part("flight").flight_handles()
     end.location.x += 0.3
     bpy.context.view_layer.update()
     arc = draw.lines(bpy.context.scene)[0][1]
@@ -237,7 +237,7 @@ def flight() -> None:
     wanted = [list(start.location), list(end.location)]
     bpy.ops.poise.apply_flight()
     save("thrown", armature, before)
-    said["thrown"] = {"frames": frames, "ends": wanted, "handles left": part("operators").flight_handles() is not None}
+    said["thrown"] = {"frames": frames, "ends": wanted, "handles left": part("flight").flight_handles() is not None}
 
 
 def surroundings() -> None:
@@ -284,7 +284,7 @@ def live() -> None:
     bpy.context.scene.frame_set(10)
     bpy.ops.poise.add_push()
     (arrow,) = part("scene").pushes(bpy.context.scene, armature)
-    running = part("operators").Live(bpy.context)
+    running = part("live").Live(bpy.context)
     seen, took = [], []
     for turn in (0.0, 1.5, 3.0, 4.5):
         arrow.rotation_euler.z = turn
