@@ -178,6 +178,25 @@ def test_floor_of_jumps_is_where_they_land() -> None:
     assert phases.find_floor(jumps()).value == pytest.approx(0.0, abs=1e-6)
 
 
+def test_floor_of_a_capture_that_drifts_is_the_lowest_level_it_stands_on() -> None:
+    still = stand()
+    raised = still.translations.copy()
+    raised[:, 0, 2] += 0.1 * np.clip((1.3 - still.times) / 0.2, 0.0, 1.0)  # for 1.1 s 10 cm higher than for 0.7 s
+    found = phases.find_floor(replace(still, translations=raised))
+    assert found.value == pytest.approx(0.0, abs=1e-6)
+    assert found.confidence < phases.find_floor(still).confidence
+
+
+def test_floor_is_not_where_the_joints_of_a_body_lie() -> None:
+    still = stand()
+    poses, places = still.rotations.copy(), still.translations.copy()
+    lies = still.times > 1.2  # on its back, its spine 10 cm below the soles of feet that stand
+    poses[lies, 0] = turned((0.0, 1.0, 0.0), np.full(int(lies.sum()), -0.5 * np.pi))
+    places[lies, 0, 2] = -0.1
+    floor = phases.find_floor(replace(still, translations=places, rotations=poses)).value
+    assert floor == pytest.approx(0.0, abs=1e-6)
+
+
 def test_leg_length_is_thigh_and_shank() -> None:
     assert phases.leg_length(biped()) == pytest.approx(0.82)
 

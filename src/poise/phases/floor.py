@@ -27,6 +27,15 @@ DEEPER = 0.3
 body that lies are deeper than toes that stand, and limbs of a game's gallop swing through the ground."""
 
 
+LOWER_SHARE = 0.25
+"""A level on which an upright body is for this share of its resting time carries it: the floor is no higher [1]."""
+LOWER_PACE = 0.25
+"""A point at this speed counts half as resting, for a leg of 0.82 m [m/s]."""
+UPRIGHT = 0.75
+"""A pelvis at this share of its height over standing feet, and above half a leg, is carried by them [1]: joints of a
+body that lies are nearer to the floor than those of feet."""
+
+
 ARMATURE = 0.6
 """How much the ground of a rest pose is worth: less than feet that stand [1]."""
 ABOVE = 0.5
@@ -44,6 +53,8 @@ def find_floor(motion: Motion) -> Evidence:
     joints or tips touch: a skeleton that ends at the ankles has a sole below it that only a character knows. Under a
     motion on the spot the floor moves with the standing feet.
 
+    Where the level of a capture drifts, the lowest level on which the body stands for long is the floor.
+
     Returns:
         The height [m], with confidence: how well the frames that rest there agree, and how slow they are.
     """
@@ -60,7 +71,11 @@ def find_floor(motion: Motion) -> Evidence:
     height, speed = height[good], speed[good]
     found = [_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale)]
     drawn = _where_the_armature_stands(motion, height, scale)
-    return max([drawn, *found] if drawn is not None else found, key=lambda e: e.confidence)
+    best = max(found, key=lambda e: e.confidence)
+    if drawn is not None and drawn.confidence >= best.confidence:
+        return drawn
+    hips = motion.world[0][good, pelvis(motion.skeleton), 2]
+    return _where_it_stands_lower(best, height, speed, hips, scale) or best
 
 
 def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> Evidence | None:
@@ -119,6 +134,35 @@ def _where_it_is_slowest(height: Array, speed: Array, scale: float) -> Evidence:
         f"they agree to {100.0 * apart:.1f} cm and move at {pace:.2f} m/s"
     )
     return Evidence(floor, _confidence(apart, pace, len(slow) / 5.0, scale), reason)
+
+
+def _where_it_stands_lower(found: Evidence, height: Array, speed: Array, hips: Array, scale: float) -> Evidence | None:
+    """The lowest level below the one found on which the body stands upright for long; None if there is none.
+
+    The level of a capture may drift: the floor is not above feet that stand.
+    """
+    spread = SPREAD * scale
+    still = 1.0 / (1.0 + (speed / (LOWER_PACE * math.sqrt(scale))) ** 2)
+    there = np.abs(height - found.value) < 2.0 * spread
+    if not there.any():
+        return None
+    least = max(UPRIGHT * float(np.median((hips - height)[there])), 0.5 * HUMAN_LEG * scale)
+    carried = still * (hips - height > least)
+    levels = np.unique(np.percentile(height, np.linspace(0.0, 100.0, 101)))
+    levels = levels[levels < found.value - BELOW * spread]
+    away = (height[None] - levels[:, None]) / spread
+    share = (np.exp(-0.5 * away**2) * carried).sum(axis=1) / float(still.sum())
+    enough = np.flatnonzero(share > LOWER_SHARE)
+    if len(enough) == 0:
+        return None
+    near = np.flatnonzero(np.abs(height - levels[enough[0]]) < 2.0 * spread)
+    near = near[np.argsort(height[near], kind="stable")]
+    summed = np.cumsum(carried[near])
+    floor = float(height[near][np.searchsorted(summed, 0.5 * summed[-1])])
+    rest = 100.0 * float(share[enough[0]])
+    higher = 100.0 * (found.value - floor)
+    reason = f"the body stands there for {rest:.0f} % of its resting time, and for longer {higher:.0f} cm higher"
+    return Evidence(floor, round(found.confidence * (1.0 - float(share[enough[0]])), 3), reason)
 
 
 def _confidence(apart: float, pace: float, enough: float, scale: float) -> float:
