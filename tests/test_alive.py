@@ -16,7 +16,17 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
-from poise.filter.falling import Fall, held_longer, kept, lands, presses, slip_directions, tension
+from poise.filter.falling import (
+    Fall,
+    held_longer,
+    kept,
+    lands,
+    limp_dofs,
+    limpness,
+    presses,
+    slip_directions,
+    tension,
+)
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, Trunk, advance, giving_body, strengths
@@ -383,6 +393,34 @@ def test_a_fall_gains_no_energy_and_comes_to_rest(body: str, way: tuple[float, f
     assert fall["still_after_s"] < 3.0
     lowest = max(2.0 * body_positions(character, run.q)[-1, [0, character.roles["chest"]], 2])
     assert lowest - 2.0 * character.floor < 0.5, "it lies flat, no bridge and no headstand"
+    high = body_positions(character, run.q)[..., 2] - character.floor
+    down = int(np.argmax(high[:, character.roles["chest"]] < 0.3))
+    names = ("chest", "head", *(f"{s}_{x}" for x in ("elbow", "knee", "hand", "foot") for s in ("left", "right")))
+    limbs = [0, *(character.roles[name] for name in names)]
+    assert high[down + 60, limbs].mean() < 0.11, (
+        "it lies limp on the ground; it propped itself on hands and feet, 14 cm"
+    )
+
+
+def test_a_fallen_figure_goes_limp_where_limbs_bear_it_and_settles_later() -> None:
+    _, character = walk()
+    model = model_of(character)
+    limp, held, still = limp_dofs(character, model), held_longer(character, model), np.zeros(model.nv)
+    fall = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0)
+    knee, wrist = (character.v_addresses[character.roles[name]] for name in ("left_knee", "left_hand"))
+    assert limp[knee]
+    assert not limp[wrist]
+    assert not limp[:6].any()
+    high, down, later = (
+        limpness(still, fall._replace(high=high, low=low), held, limp)
+        for high, low in ((1.0, 0.0), (0.0, 0.6), (0.0, 2.0))
+    )
+    assert high.torque[knee] == later.torque[knee] == 0.0
+    assert down.torque[knee] > 0.0
+    assert down.pose[knee] == 0.0
+    assert high.pose[knee] == later.pose[knee] > 0.0
+    fast = limpness(np.full(model.nv, 8.0), fall._replace(low=0.6), held, limp)
+    assert fast.rate[knee] > 2.0 * down.rate[knee]
 
 
 def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:

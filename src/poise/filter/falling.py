@@ -1,8 +1,9 @@
 """What a figure targets for that has lost its balance: its hands go to the ground first, then its muscles let go.
 
 Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; then
-its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy. What touches the
-ground is asked to stay where it is, as far as friction can.
+its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy: hips, knees,
+shoulders and elbows go limp under what they bear. What touches the ground is asked to stay where it is, as far as
+friction can.
 """
 
 from __future__ import annotations
@@ -39,6 +40,13 @@ AHEAD, ASIDE = 0.45, 0.22
 """Where the hands go: before the chest along its way, and to each side of it [m], for a leg of 0.82 m."""
 HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
+LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
+"""Weight of a limp joint's torque against the pose of a falling figure [1]; rate at which tissue slows it down [1/s],
+twice as much at this speed [rad/s]."""
+HASTY = 4.0
+"""A limp joint as fast as this is slowed down by all of its muscles [rad/s]."""
+LYING, CALMING = 1.0, 0.5
+"""A figure that has been down for so long settles where it is, in so long [s]."""
 SETTLING = 0.3
 """So long after it has come down limbs sink, then they settle where they are [s]."""
 LEAVING = 0.1
@@ -128,6 +136,50 @@ def sinking(model: Model, state: State, touches: Flags) -> Array:
             lies[body], body = True, int(model.parents[body])
     out[lies[model.dof_body]] = 0.0
     return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING)
+
+
+class Limpness(NamedTuple):
+    """How joints let go.
+
+    Attributes:
+        pose: Factor on the weight of the pose, shape (nv,).
+        torque: Weight of the torque against that of the pose of a joint that moves alone, shape (nv,).
+        rate: At which tissue slows down joints [1/s], shape (nv,).
+    """
+
+    pose: Array
+    torque: Array
+    rate: Array
+
+
+def limp_dofs(character: Character, model: Model) -> Flags:
+    """Dofs of hips, knees, shoulders and elbows, which let go of the weight they bear, shape (nv,)."""
+    limp = np.zeros(model.body_count, dtype=np.bool_)
+    collars = {character.roles.get("left_collar"), character.roles.get("right_collar")}
+    for limb in character.limbs:
+        if limb.kind in ("leg", "arm"):
+            limp[[b + 1 for b in limb.bodies if b not in collars][:2]] = True
+    return limp[model.dof_body]
+
+
+def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
+    """How joints let go as the figure comes down: hips, knees, shoulders and elbows give way under what lies on them.
+
+    Their torque is then asked to be τ = −d v⁺, that of tissue. Light ends of limbs are held by their pose alone, else
+    the ground would shake them.
+
+    Args:
+        velocity: Shape (nv,).
+        fall: As it is.
+        held: See `held_longer`, shape (nv,).
+        limp: See `limp_dofs`, shape (nv,).
+    """
+    acts, speed = tension(fall, held), np.abs(velocity)
+    calm = min(max((fall.low - LYING) / CALMING, 0.0), 1.0)
+    pose = np.concatenate([np.ones(6), tone(velocity, fall, held)])
+    pose[limp] = TONE * np.clip(acts + calm + speed / HASTY, 0.0, 1.0)[limp]
+    torque = np.where(limp, LIMP * (1.0 - acts) * (1.0 - calm), 0.0)
+    return Limpness(pose, torque, TISSUE * (1.0 + speed / QUICK))
 
 
 def tone(velocity: Array, fall: Fall, held: Array) -> Array:

@@ -96,6 +96,8 @@ class Targets(NamedTuple):
         places: Goals of single places.
         joints, joint_weight: Acceleration of every dof, shapes (nv,), where nobody holds the root; then `turning` is
             not used.
+        damping, limp_weight: Of joints that only their tissue slows down, as `torque` says with the velocity after the
+            step [N m s], shapes (nv,); None for a figure that is not limp.
     """
 
     torque: Array
@@ -114,6 +116,8 @@ class Targets(NamedTuple):
     places: Sequence[PlaceGoal] = ()
     joints: Array | None = None
     joint_weight: Array | None = None
+    damping: Array | None = None
+    limp_weight: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +169,9 @@ def quasi_physical(
         objectives.append(Objective(_ROOT, t.torque[:6], t.effort[:6], "root wrench"))
     if not physicality.is_off:
         objectives.append(Objective(_MUSCLES, t.torque[6:], t.effort[6:], "joint torque"))
+    if t.damping is not None and t.limp_weight is not None:
+        limp = JointTorque((6, None), t.damping[6:])
+        objectives.append(Objective(limp, t.torque[6:], t.limp_weight[6:], "limp joints"))
     if t.joints is None or t.joint_weight is None:
         objectives.append(Objective(_TURNING, t.turning, t.turn_weight, "pose"))
     else:

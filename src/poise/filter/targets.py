@@ -216,6 +216,7 @@ def falling_targets(
     touches = f.gaps < falling.ON_GROUND * f.band
     weight = falling.sinking(model, state, touches)
     held = falling.held_longer(setup.character, model)
+    limp = falling.limpness(state.v, fall, held, falling.limp_dofs(setup.character, model))
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, held)
     joints = falling.joint_accelerations(error, state.v, weight, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
@@ -234,10 +235,13 @@ def falling_targets(
         places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))
     joint_weight = setup.preset.weights.pose * setup.hanging
     joint_weight[3:6] *= LET_GO
-    joint_weight[6:] *= falling.tone(state.v, fall, held)
+    inertia = state.M.diagonal()
+    damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
+    joint_weight *= limp.pose
     made = usual._replace(
         root=np.zeros(3), points=points, point_weight=GRIP * setup.preset.weights.end_effector * setup.mass * shares,
         goal=None, places=places, joints=joints, joint_weight=joint_weight, coefficients=None,
+        torque=-damping * state.v, damping=damping, limp_weight=limp_weight,
     )  # fmt: skip
     return made, fall
 
