@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand
 
-from poise.cli.app import out, print_json
+from poise.cli.app import note, out, output_paths, print_json
+from poise.cli.options import name_and_value
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from poise.body.character import Character
     from poise.synthesis.behaviors.behavior import Behavior
 
 
@@ -165,3 +169,78 @@ def list_goals() -> None:
 
 def _sentence(thing: Any) -> str:
     return (inspect.getdoc(thing) or "").partition("\n")[0]
+
+
+def with_gains(behavior: Behavior, path: Path) -> Behavior:
+    """A behavior whose options are by default those of a gains file."""
+    from poise.synthesis.tuning import load_gains
+
+    owner, found = load_gains(path)
+    if owner != behavior.name:
+        raise InvalidValue(f"{path} holds options of {owner!r}, not of {behavior.name!r}.")
+    chosen = behavior.chosen(found)
+    declared = {name: replace(o, default=chosen[name]) for name, o in behavior.declared.items()}
+    return replace(behavior, declared=declared)
+
+
+def tune_behavior(
+    behavior: Behavior,
+    tuned: Sequence[str],
+    cases: tuple[Sequence[str], Sequence[str]],
+    output: Path | None,
+    *,
+    character: Character | None,
+    seconds: float | None,
+    tries: int,
+    seed: int,
+    overwrite: bool,
+) -> None:
+    """Search options of a behavior and write them to a gains file; OUT.toml.tries keeps every try, to go on later."""
+    from poise.synthesis.behaviors.behavior import named, shown
+    from poise.synthesis.tuning import tune
+
+    if output is None or output.suffix.lower() != ".toml":
+        given = "" if output is None else f", not {output}"
+        raise InvalidValue(f"--tune writes its gains to a TOML file; give -o gains.toml{given}.")
+    output_paths((output,), "-o", inputs=[], overwrite=overwrite)
+    ranges: dict[str, tuple[float, float]] = {}
+    for text in tuned:
+        name, _, span = (part.strip() for part in text.partition("="))
+        own = named(behavior.declared, name, behavior.name)
+        try:
+            low, high = (float(x) for x in span.split(":")) if span else (own.low, own.high)
+        except ValueError:
+            raise InvalidValue(f"Cannot read --tune {text!r}. Write NAME or NAME=LOW:HIGH.") from None
+        ranges[name] = (low, high)
+
+    def read(texts: Sequence[str], flag: str) -> list[dict[str, Any]]:
+        pairs = [[name_and_value(word, "speed=2", flag) for word in text.split()] for text in texts]
+        return [
+            {k: named(behavior.declared, k, behavior.name).checked(f"{flag} {k}", v) for k, v in case} for case in pairs
+        ]
+
+    def tell(number: int, cost: float, least: float) -> None:
+        note(f"try {number} of {tries}: cost {cost:.3f}, least so far {least:.3f}")
+
+    found = tune(
+        behavior,
+        ranges,
+        cases=read(cases[0], "--case") or [{}],
+        held_out=read(cases[1], "--held-out"),
+        character=character,
+        seconds=seconds,
+        tries=tries,
+        seed=seed,
+        log=output.with_name(output.name + ".tries"),
+        on_try=tell,
+    )
+    found.save(output)
+    for title, before, after in (
+        ("tuned on", found.before, found.after),
+        ("held out", found.held_before, found.held_after),
+    ):
+        for old, new in zip(before, after, strict=True):
+            case = " ".join(f"{k}={shown(v)}" for k, v in new.case.items())
+            said = f"{title} {case}".rstrip()
+            out().print(f"{said}: cost {old.cost:.3f} before, {new.cost:.3f} after", markup=False)
+    out().print(f"{output}: poise synthesize {behavior.name} --gains {output} -o out.bvh runs with it.", markup=False)

@@ -189,6 +189,7 @@ EXTRAS = {
     "usd-core": "usd",
     "bpy": "blender",
     "casadi": "spacetime",
+    "cma": "tune",
     "anywidget": "notebook",
     "distributed": "cluster",
 }

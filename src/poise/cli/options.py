@@ -199,15 +199,15 @@ Settings = Annotated[
 ]
 
 
-def name_and_value(text: str, example: str) -> tuple[str, str]:
-    """The two sides of a --set NAME=VALUE.
+def name_and_value(text: str, example: str, flag: str = "--set") -> tuple[str, str]:
+    """The two sides of a --set NAME=VALUE, or of another option like it.
 
     Raises:
         InvalidValue: if one is missing; shows the example.
     """
     name, _, value = (part.strip() for part in text.partition("="))
     if not name or not value:
-        raise InvalidValue(f"Cannot read --set {text!r}. Write NAME=VALUE, such as --set {example}.")
+        raise InvalidValue(f"Cannot read {flag} {text!r}. Write NAME=VALUE, such as {flag} {example}.")
     return name, value
 
 

@@ -13,7 +13,15 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, print_json, progress
-from poise.cli.behaviors import NamedHelp, describe, list_behaviors, list_goals, write_controller
+from poise.cli.behaviors import (
+    NamedHelp,
+    describe,
+    list_behaviors,
+    list_goals,
+    tune_behavior,
+    with_gains,
+    write_controller,
+)
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_synthesis
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
@@ -36,6 +44,7 @@ FAILED = 1
 
 
 SCENE, CONTROL, LISTS = "What happens", "Control (rarely needed)", "Behaviors and controllers"
+TUNER = "Tuner"
 """Panels of the help."""
 
 
@@ -125,6 +134,24 @@ def synthesize(
         Path | None,
         option("OUT.toml", "Write its controller to a file that you can edit and run.", panel=LISTS),
     ] = None,
+    tuning: Annotated[
+        list[str] | None,
+        option(
+            "NAME[=LOW:HIGH]", "Search this option by CMA-ES; -o takes a .toml. Can be repeated.", "--tune", panel=TUNER
+        ),
+    ] = None,
+    case: Annotated[
+        list[str] | None,
+        option("'NAME=VALUE …'", "Options of a run that each try makes. Can be repeated.", panel=TUNER),
+    ] = None,
+    held_out: Annotated[
+        list[str] | None,
+        option("'NAME=VALUE …'", "A case that only the values found are run on. Can be repeated.", panel=TUNER),
+    ] = None,
+    tries: Annotated[int, option("N", "How many sets of values are tried.", panel=TUNER)] = 64,
+    gains: Annotated[
+        Path | None, option("FILE.toml", "Options that --tune found; --set goes before them.", panel=TUNER)
+    ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -147,6 +174,24 @@ def synthesize(
         output_paths((write,), "--write", inputs=[], overwrite=overwrite)
         write_controller(behavior, write)
         return
+    if gains is not None:
+        behavior = with_gains(behavior, gains)
+    if tuning:
+        figure = None if character is None else figure_of(character)
+        tune_behavior(
+            behavior,
+            tuning,
+            (case or [], held_out or []),
+            output,
+            character=figure,
+            seconds=seconds,
+            tries=tries,
+            seed=seed or 0,
+            overwrite=overwrite,
+        )
+        return
+    if case or held_out:
+        raise InvalidValue("--case and --held-out belong to a search; give --tune as well.")
     if output is None and record is None and report is None and not live:
         raise InvalidValue(
             f"Give a file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh, or --record, "

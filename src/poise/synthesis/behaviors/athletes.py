@@ -172,7 +172,8 @@ def _hopper(options: Options) -> Scenario:
 
 
 def _run(options: Options) -> Scenario:
-    style, gait = RUNNING, (options["flight"], options["sinks"], RUNNING.height, options["speed"])
+    style = replace(RUNNING, **{name: options[name] for name in TUNED})
+    gait = (options["flight"], options["sinks"], style.height, options["speed"])
     swings = 2.0 * options["flight"] + time_on_ground(options["flight"], options["sinks"])
     places = tuple(
         PlaceFoot(style.foot, *gait, foot, swings, options["lift"], style.gain, style.apart)
@@ -194,9 +195,25 @@ def _options(speed: float, fastest: float, flight: float, sinks: float) -> dict[
 
 
 HOPPER = Behavior("hopper", "Hop on one leg, in place or ahead.", _hopper, _options(0.0, 2.0, 0.16, 0.09))
+TUNED = {
+    "height": Option(RUNNING.height, "height of the center of mass as a foot lands, of that at rest", "", 0.85, 1.0),
+    "ahead": Option(RUNNING.ahead, "how far the trunk leans ahead", "deg", -5.0, 20.0),
+    "upright": Option(RUNNING.upright, "weight of the trunk's balance", "", 1.0, 60.0),
+    "straight": Option(RUNNING.straight, "weight of legs that swing straight ahead", "", 0.5, 30.0),
+    "spine": Option(RUNNING.spine, "weight of the pose of spine, head and hands", "", 0.01, 1.0),
+    "arms": Option(RUNNING.arms, "weight of arms that mirror the thighs", "", 0.01, 1.0),
+    "foot": Option(RUNNING.foot, "weight of a foot's way to where it lands", "", 1.0, 80.0),
+    "gain": Option(RUNNING.gain, "how far the foot goes ahead for each m/s too fast", "s", 0.0, 0.4),
+    "on_ground": Option(RUNNING.on_ground, "how fast a wrong speed is mended on the ground", "1/s", 0.0, 6.0),
+}
+"""Fields of `Style` that are options of the runner, so that a tuner can find them."""
 RUN = Behavior(
     "run",
     "Run straight ahead at a given speed.",
     _run,
-    {**_options(1.5, 4.0, 0.17, 0.055), "lift": Option(0.17, "how high a foot swings", "m", 0.0, 0.5)},
+    {
+        **_options(1.5, 4.0, 0.17, 0.055),
+        "lift": Option(0.17, "how high a foot swings", "m", 0.0, 0.5),
+        **TUNED,
+    },
 )
