@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 import poise
 from poise.analysis import Analysis, analyze
-from poise.analysis.measures import measures
-from poise.check.air import scale_of
 from poise.check.clip import judge
 from poise.check.finding import Finding
 from poise.check.profile import load_profile
@@ -76,7 +74,7 @@ def analyzed(name: str) -> Analysis:
 def findings(motion: Motion) -> list[Finding]:
     """What a check says."""
     clip = analyze(motion)
-    return list(judge(clip, measures(clip), scale_of(clip), REALISTIC))
+    return list(judge(clip, REALISTIC))
 
 
 def is_caught(fault: Fault) -> bool:

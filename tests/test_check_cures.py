@@ -11,7 +11,7 @@ import pytest
 
 import poise
 from poise.analysis import Analysis, analyze
-from poise.analysis.measures import implied_scale, measures
+from poise.analysis.measures import implied_scale
 from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals, scale_of
 from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
@@ -31,7 +31,7 @@ REALISTIC = load_profile("realistic")
 
 def findings(motion: Motion, name: str | None = None) -> list[Finding]:
     clip = analyze(motion)
-    found = judge(clip, measures(clip), scale_of(clip), REALISTIC)
+    found = judge(clip, REALISTIC)
     return [f for f in found if name is None or f.name == name]
 
 
@@ -218,9 +218,7 @@ def test_a_twist_is_as_far_off_steady_spin_as_the_edit_says_and_its_cure_cures_i
 @needs_motions
 def test_cures_that_take_long_are_named_and_tried_when_asked(jump: Motion) -> None:
     clip = analyze(twisted(jump, 25.0))
-    named, tried = (
-        judge(clip, measures(clip), implied_scale(clip), REALISTIC, trials=trials) for trials in (None, Cures())
-    )
+    named, tried = (judge(clip, REALISTIC, scale=implied_scale(clip), trials=trials) for trials in (None, Cures()))
     (not_tried,) = [c.text for f in named if f.name == "spin" for c in f.cures if "--by pose" in c.text]
     assert "--try-cures" in not_tried
     assert not [c for f in tried for c in f.cures if "--try-cures" in c.text]
@@ -298,7 +296,7 @@ def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: M
 def test_what_needs_a_floor_warns_where_the_floor_is_not_known(walk: Motion) -> None:
     clip = analyze(walk, floor=analyze(walk).floor + 0.12)
     unsure, sure = (
-        judge(clip, measures(clip), implied_scale(clip), REALISTIC, unsure=doubts(clip, is_floor_given=given))
+        judge(clip, REALISTIC, scale=implied_scale(clip), unsure=doubts(clip, is_floor_given=given))
         for given in (False, True)
     )
     assert not [f for f in unsure if f.name == "penetration" and f.fails]
@@ -554,7 +552,7 @@ def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_wheth
     clip = analyze(ballistic(poise.load(poise.sample_path("hover_hop"))).motion)
 
     def judged(trials: Repairs | None) -> dict[str, Finding]:
-        return {f.name: f for f in judge(clip, measures(clip), implied_scale(clip), REALISTIC, trials=trials)}
+        return {f.name: f for f in judge(clip, REALISTIC, scale=implied_scale(clip), trials=trials)}
 
     named, mended, vain = judged(None), judged(Repairs(outcome=(0.3, 0.1, 5.0, 0.02))), judged(Repairs())
     assert not named["root-residual"].fails

@@ -124,7 +124,7 @@ def test_a_push_moves_the_path_for_good(examples: Locomotion) -> None:
 def test_speed_asked_is_reached(who: str, share: float, request: pytest.FixtureRequest) -> None:
     made: Locomotion = request.getfixturevalue(who)
     speed = share * made.walk
-    got = mean_velocity(straight(made, speed, 8.0))
+    got = mean_velocity(straight(made, speed))
     assert got[0] == pytest.approx(speed, rel=0.1)
     assert abs(got[1]) < 0.1 * speed
 

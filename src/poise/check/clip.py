@@ -164,10 +164,10 @@ def process_count(files: Sequence[Path]) -> int:
 
 def judge(
     clip: Analysis,
-    quality: Measures,
-    scale: ImpliedScale,
     profile: Profile,
     *,
+    quality: Measures | None = None,
+    scale: ImpliedScale | None = None,
     trials: Trials | None = None,
     unsure: Doubts | None = None,
 ) -> tuple[Finding, ...]:
@@ -175,7 +175,10 @@ def judge(
 
     Where the frame rate itself is wrong, nothing that depends on time is judged: every number would be wrong with it.
     A finding that needs something that is in doubt is a warning; without `unsure`, the doubts of the clip count.
+    Measures and scale are taken from the clip where they are not given.
     """
+    quality = measures(clip) if quality is None else quality
+    scale = scale_of(clip) if scale is None else scale
     unsure = doubts(clip) if unsure is None else unsure
     every = (unsure.weigh(f) for f in _all(clip, quality, scale, profile, trials=trials))
     found = _with_repair([f for f in every if f is not None], clip, trials)
@@ -234,7 +237,7 @@ def findings_of(
     wanted = Wanted(floor=floor, terrain=terrain)
     clip = on_ground(motion, wanted, character)
     unsure = doubts(clip, is_floor_given=is_ground_given(motion, wanted))
-    return judge(clip, measures(clip), scale_of(clip), load_profile(ROOT), unsure=unsure)
+    return judge(clip, load_profile(ROOT), unsure=unsure)
 
 
 def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
@@ -287,7 +290,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     start = time.perf_counter()
     quality, scale = measures(clip), scale_of(clip)
     unsure = doubts(clip, is_floor_given=is_ground_given(clip.motion, wanted))
-    findings = judge(clip, quality, scale, profile, trials=wanted.trials, unsure=unsure)
+    findings = judge(clip, profile, quality=quality, scale=scale, trials=wanted.trials, unsure=unsure)
     source = clip.motion.source
     samples = samples_of(clip)
     report = ClipReport(

@@ -77,8 +77,6 @@ def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
 
 def check(asked: Fields, tell: Tell) -> dict[str, Any]:
     """What is physically wrong with a motion, where, and what would mend it."""
-    from poise.analysis.measures import measures
-    from poise.check.air import scale_of
     from poise.check.clip import judge, on_ground
     from poise.check.finding import doubts
     from poise.check.profile import load_profile
@@ -94,7 +92,7 @@ def check(asked: Fields, tell: Tell) -> dict[str, Any]:
     tell(0.5, "Judging")
     trials = Cures() if asked.get("trials") else None
     unsure = doubts(clip, is_floor_given=floor is not None)
-    found = judge(clip, measures(clip), scale_of(clip), profile, trials=trials, unsure=unsure)
+    found = judge(clip, profile, trials=trials, unsure=unsure)
     return {
         "passes": not any(f.fails for f in found),
         "findings": [f.as_json() | {"tools": sorted({m.name for m in MENDERS if f.name in m.findings})} for f in found],
