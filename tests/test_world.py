@@ -15,7 +15,7 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
-from poise.physics.collisions import answer_free, spread_rows
+from poise.physics.collisions import answer_free, find_sleepers, geom_speeds, spread_rows
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
@@ -166,6 +166,21 @@ def test_compiled_contacts_equal_their_twins() -> None:
         call(pairs, places, pairs[[1, 0, 2]], before, impulses, 0.04, taken, head, following, out)
         both.append(out)
     assert np.array_equal(*both)
+    links, both = np.array([[0, 1], [1, 2], [3, -1], [4, 3], [5, -1], [-1, 6]]), []
+    rests, shifts = np.array([1, 1, 0, 1, 1, 1, 1, 1, 1], dtype=np.bool_), np.array([0, 0, 0, 0, 1, 0], dtype=np.bool_)
+    for call in (find_sleepers, find_sleepers.twin):
+        out = np.zeros(9, dtype=np.bool_)
+        call(links, shifts, rests, out)
+        both.append(out)
+    assert np.array_equal(*both)
+    assert both[0].tolist() == [False, False, False, True, True, False, True, False, True]
+    owner, both = np.array([1, 2, 2, 0]), []
+    rates, spots, com = rng.normal(size=(3, 6)), rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
+    for call in (geom_speeds, geom_speeds.twin):
+        speeds, fastest = np.zeros(4), np.zeros(3)
+        call(owner, np.array([0, 1, 1, -1]), np.array([0, 1, 1]), rates, spots, com, np.full(4, 0.3), speeds, fastest)
+        both.append(np.append(speeds, fastest))
+    assert np.allclose(*both, rtol=1e-12)
 
 
 @pytest.mark.skipif(library() is None, reason="there is no C compiler here")
@@ -262,6 +277,29 @@ def test_what_is_fast_is_met_before_it_is_inside() -> None:
         world.step()
     assert float(world.q[0]) < 0.513 + 1e-3
     assert world.report()["penetration_max_m"] < 2e-3  # at rest it overlaps by about 1 mm
+
+
+def test_what_rests_sleeps_until_it_is_touched() -> None:
+    """One cube on another: both lie still to the last bit; the upper one falls when the lower one is pulled away."""
+    low, high = cube("low", 0.1, 2.0, np.array([0.0, 0.0])), cube("high", 0.1, 2.0, np.array([0.0, 0.0]))
+    world = World(scene(low, high.replace("0.0 0.0 0.1", "0.0 0.0 0.3")))
+    for _ in range(30):
+        world.step()
+    assert world.bodies.is_asleep.all()
+    assert world.report()["contacts_mean"] > 7.0  # four points each
+    before = world.q.copy()
+    for _ in range(20):
+        world.step()
+    assert np.array_equal(world.q, before)
+    world.push("low", poise.Push("low", (300.0, 0.0, 0.0), start=world.time, duration=0.3))
+    for _ in range(4):
+        world.step()
+    assert not world.bodies.is_asleep[:-1].any()  # while it still lies on the other
+    for _ in range(100):
+        world.step()
+    _, at = world.bodies.coordinates("high")
+    assert float(world.q[2 + world.bodies.coordinates("high")[0]]) < 0.2
+    assert np.abs(world.v[at : at + 6]).max() < 0.1
 
 
 @pytest.fixture(scope="module")

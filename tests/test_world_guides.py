@@ -75,8 +75,8 @@ def test_a_wall_keeps_a_ball_from_its_goal_and_nothing_is_lost() -> None:
 def test_a_body_with_a_goal_is_heavier_to_what_touches_it() -> None:
     world = World(WORLD.format(""))
     world.step()
-    bodies, touches = world.bodies, world.bodies.touches()
-    ball = bodies.names.index("scene/ball")
+    ball = world.bodies.names.index("scene/ball")
+    bodies, touches = world.bodies, world.bodies.touches([ball])
     own = (touches.bodies == ball).any(axis=1)
     assert own.any()
     before = bodies.answers(touches)

@@ -96,6 +96,38 @@ def spread_rows(trees, starts, counts, values, columns, tree_of_dof, first, rows
     rows[k, (tree != trees[k, 0]).astype(np.int64), row % 3, dof - first[tree]] = values[entry]
 
 
+@compiled(
+    "const word body[g], const word tree[g], const word root[b], const real rates[b][6], const real places[g][3],"
+    "const real com[b][3], const real sizes[g], real speeds[g], real fastest[t]"
+)
+def geom_speeds(body, tree, root, rates, places, com, sizes, speeds, fastest):
+    """How fast a point of each geom, and of each tree, moves at most [m/s]; the last tree is what never moves.
+
+    The rates are spatial velocities of the bodies (angular, linear), at the center of mass of their tree.
+    """
+    turn, linear = rates[body, :3], rates[body, 3:]
+    moves = linear + np.cross(turn, places - com[root[body]])
+    speeds[:] = np.linalg.norm(moves, axis=1) + sizes * np.linalg.norm(turn, axis=1)
+    fastest[:] = 0.0
+    np.maximum.at(fastest, tree, speeds)
+
+
+@compiled("const word trees[k][2], const flag shifts[k], const flag rests[t], flag sleeps[t]")
+def find_sleepers(trees, shifts, rests, sleeps):
+    """Trees that rest and touch something, with all that they touch; the last stands for what never moves, and sleeps.
+
+    A contact that shifts wakes its trees.
+    """
+    sleeps[:] = False
+    sleeps[trees] = rests[trees]
+    woken = trees[shifts]
+    sleeps[woken[woken >= 0]] = False
+    pairs = trees[(trees >= 0).all(axis=1)]
+    while len(mixed := pairs[sleeps[pairs].any(axis=1) & ~sleeps[pairs].all(axis=1)]):
+        sleeps[mixed] = False
+    sleeps[-1] = True
+
+
 def feet(parents: Index, points: Index) -> Flags:
     """Bodies of a figure that stand on points, and their toes: their capsules go deeper than the sole, shape (B,).
 

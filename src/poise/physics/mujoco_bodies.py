@@ -16,9 +16,24 @@ import mujoco
 import numpy as np
 
 from poise.core.typing import Array, Flags, Index
-from poise.physics.collisions import Shape, Touches, answer_free, feet, frame_along, spread_rows, stiffness
+from poise.physics.collisions import (
+    Shape,
+    Touches,
+    answer_free,
+    feet,
+    find_sleepers,
+    frame_along,
+    geom_speeds,
+    spread_rows,
+    stiffness,
+)
 from poise.physics.mujoco_backend import Model
 from poise.physics.mujoco_scene import FIRST, GROUND, POINTS, compile_scene
+
+SLEEPS_AFTER = 0.5
+"""Bodies that rest for so long sleep [s]: contacts among them are left out until something touches them."""
+SLOW = 0.5
+"""A body rests where no point of it moves faster than this, times the margin [1/s]."""
 
 
 class Bodies:
@@ -48,6 +63,9 @@ class Bodies:
         figure_body: First body of each figure.
         q, v: Coordinates and velocities, views of the engine's.
         is_placed: The engine's places and contacts are those of q and v; set it to False to have `move` find them anew.
+        calm: How long each tree has rested [s], shape (T + 1,).
+        is_asleep: Trees that are left out of the contacts last asked for, and what never moves, shape (T + 1,).
+        left_out: Number of contacts among these, and the deepest overlap [m].
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
         shapes: Of everything but figures and ground.
@@ -65,6 +83,11 @@ class Bodies:
         m = self._m
         self._d = d = mujoco.MjData(m)
         self._margin, self._dt, self._margins = margin, dt, m.geom_margin.copy()
+        self.calm: Array = np.zeros(len(m.tree_dofadr) + 1)
+        self.is_asleep: Flags = np.zeros(len(self.calm), dtype=np.bool_)
+        self.left_out = 0, 0.0
+        self._has_shifted: Flags = np.zeros(m.nbody, dtype=np.bool_)
+        self._speeds, self._fastest = np.zeros(m.ngeom), np.zeros(len(self.calm))
         self._sizes = np.where(np.isin(m.geom_type, GROUND), 0.0, m.geom_rbound)
         self.is_placed = False
         self.nq, self.nv, self.q, self.v = int(m.nq), int(m.nv), d.qpos, d.qvel
@@ -105,6 +128,7 @@ class Bodies:
         self._is_convex = ~np.isin(m.geom_type, GROUND)
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
+        self._tree_of_geom = self._tree_of_body[self.geom_body]
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
         self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
         self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
@@ -118,6 +142,7 @@ class Bodies:
         is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._is_free: Flags = np.isin(np.arange(len(self.first) + 1), self._free)
+        self._may_sleep: Flags = self._is_free & ~np.append(self.is_exact, False)
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
         self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
         self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
@@ -184,6 +209,8 @@ class Bodies:
         """Where a body that is moved from outside (mocap) is from now on: place [m] (3,), unit wxyz (4,)."""
         k = int(self._m.body_mocapid[body])
         self.is_placed = False
+        was = self._d.mocap_pos[k], self._d.mocap_quat[k]
+        self._has_shifted[body] = not (np.array_equal(was[0], place) and np.array_equal(was[1], turn))
         self._d.mocap_pos[k], self._d.mocap_quat[k] = place, turn
 
     def move(self, q: Array, v: Array) -> None:
@@ -195,7 +222,11 @@ class Bodies:
         for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM, mujoco.mj_comVel, mujoco.mj_passive):
             stage(m, d)
         # what is fast is met from farther away, so that it does not begin inside
-        m.geom_margin[:] = self._margins + self._dt * self._speeds()
+        geom_speeds(
+            self.geom_body, self._tree_of_geom, self._root, d.cvel, d.geom_xpos, d.subtree_com, self._sizes,
+            self._speeds, self._fastest,
+        )  # fmt: skip
+        m.geom_margin[:] = self._margins + self._dt * self._speeds
         m.body_margin[:] = 0.0
         np.maximum.at(m.body_margin, self.geom_body, m.geom_margin)
         for stage in (mujoco.mj_collision, mujoco.mj_makeConstraint, mujoco.mj_referenceConstraint):
@@ -203,17 +234,15 @@ class Bodies:
         mujoco.mj_rne(m, d, 0, d.qfrc_bias)
         self._entries[:-1] = d.M
 
-    def _speeds(self) -> Array:
-        """How fast a point of each geom moves at most [m/s], shape (G,)."""
-        d, body = self._d, self.geom_body
-        turn, linear = d.cvel[body, :3], d.cvel[body, 3:]
-        arms = d.geom_xpos - d.subtree_com[self._root[body]]
-        moves = linear + np.cross(turn, arms)
-        return np.sqrt((moves**2).sum(axis=1)) + self._sizes * np.sqrt((turn**2).sum(axis=1))
+    def touches(self, busy: Sequence[int] = ()) -> Touches:
+        """All contacts of the state last moved to; then the points at which bodies are joined, with friction −1.
 
-    def touches(self) -> Touches:
-        """All contacts of the state last moved to; then the points at which bodies are joined, with friction −1."""
-        contacts = self._contacts()
+        Those among bodies that sleep are left out: call it once a step.
+
+        Args:
+            busy: Bodies that something else pushes, which do not sleep.
+        """
+        contacts = self._contacts(self._awake(busy))
         count = len(self._join_bodies)
         if not count:
             return contacts
@@ -234,12 +263,29 @@ class Bodies:
         )  # fmt: skip
         return Touches._make(np.concatenate(pair) for pair in zip(contacts, joined))
 
-    def _contacts(self) -> Touches:
+    def _awake(self, busy: Sequence[int]) -> Index:
+        """Contacts of the engine that are reached in this step, without those of bodies that sleep.
+
+        Bodies that touch each other sleep and wake together: one that moves, a figure, or ground that shifts wakes all.
+        """
         d = self._d
         known = np.flatnonzero(d.contact.efc_address >= 0)
-        speeds = d.efc_vel[d.contact.efc_address[known]]
-        later = d.contact.dist[known] + self._dt * np.minimum(speeds, 0.0)
-        known = known[later + self._thick[d.contact.geom[known]].sum(axis=1) < self._margin]
+        geoms, away = d.contact.geom[known], d.contact.dist[known]
+        away = away + self._thick[geoms].sum(axis=1)
+        reached = away + self._dt * np.minimum(d.efc_vel[d.contact.efc_address[known]], 0.0) < self._margin
+        known, geoms, away = known[reached], geoms[reached], away[reached]
+        self.calm = np.where(self._fastest < SLOW * self._margin, self.calm + self._dt, 0.0)
+        rests = self._may_sleep & (self.calm >= SLEEPS_AFTER)
+        rests[self._tree_of_body[list(busy)]] = False
+        trees, sleeps = self._tree_of_geom[geoms], np.empty_like(rests)
+        find_sleepers(trees, self._has_shifted[self.geom_body[geoms]].any(axis=1), rests, sleeps)
+        self.is_asleep = sleeps
+        quiet = sleeps[trees].all(axis=1)
+        self.left_out = int(quiet.sum()), float(np.max(-away[quiet], initial=0.0))
+        return known[~quiet]
+
+    def _contacts(self, known: Index) -> Touches:
+        d = self._d
         if not len(known):
             width = int(self.width.max(initial=1))
             none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
@@ -329,6 +375,7 @@ class Bodies:
         acts = self._toward if forces is None else self._toward + forces[self._free_dofs]
         fall = np.append(self.gravity, np.zeros(3))
         v[self._free_dofs[:, :3]] += dt * self.gravity
+        v[self._free_dofs[self.is_asleep[self._free]]] = 0.0
         for k in np.flatnonzero(acts.any(axis=1) | self._helping.any(axis=(1, 2))).tolist():
             dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
             v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])

@@ -232,13 +232,13 @@ def monotone(change: Array, jacobian: Array, M: Array) -> Array:
     free = np.linalg.solve(M, jacobian.T)
     freely = jacobian @ free
     freely += 1e-9 * np.trace(freely) * np.eye(len(own))
-    inverse = np.linalg.inv(np.linalg.cholesky(freely))
     even = 0.5 * (own + own.T)
     try:
         np.linalg.cholesky(even - LEAST * freely + 1e-8 * np.trace(freely) * np.eye(len(own)))
         return change
     except np.linalg.LinAlgError:
         pass
+    inverse = np.linalg.inv(np.linalg.cholesky(freely))
     least = float(np.linalg.eigvalsh(inverse @ even @ inverse.T)[0])
     return change + (LEAST - least) * free if least < LEAST else change
 

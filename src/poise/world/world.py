@@ -352,7 +352,8 @@ class World:
             if own is not None:
                 self.q[bodies.figure_q[k]], self.v[bodies.figure_v[k]] = own.step.state.q, own.step.state.v
         bodies.move(self.q, self.v)
-        touches = bodies.touches()
+        pulled = [body for body, push in self._pulls if push.is_on(self.time)]
+        touches = bodies.touches([*pulled, *(one.body for one in self._guided)])
         count = len(touches.gaps)
         least = np.zeros(0)
         for k, own in enumerate(lists):
@@ -439,15 +440,15 @@ class World:
         """What the report tells of this step, and what the figures will feel."""
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
-        on = self.bodies.figure_of[own.trees]
-        self._numbers["contacts"].append(float(count - len(bodies.apart)))
+        on = bodies.figure_of[own.trees]
+        self._numbers["contacts"].append(float(count - len(bodies.apart) + bodies.left_out[0]))
         self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
         self._numbers["cut"].append(float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()))
-        self._numbers["penetration"].append(float(np.maximum(-own.gaps, 0.0).max(initial=0.0)))
+        self._numbers["penetration"].append(float(np.max(-own.gaps, initial=bodies.left_out[1])))
         k, side = np.nonzero(on >= 0)
-        given, still = bodies.impulses(own, p)
-        error = np.abs(bodies.momentum(found.v - free) - still + given).max() if len(k) else 0.0
-        self._numbers["momentum"].append(float(error))
+        if len(k):
+            given, still = bodies.impulses(own, p)
+            self._numbers["momentum"].append(float(np.abs(bodies.momentum(found.v - free) - still + given).max()))
         for number, figure in enumerate(self.figures):
             figure.felt = felt_by(bodies, number, own, p, ground=figure.meets_ground, dt=dt)
         others = on[k, 1 - side] < 0

@@ -400,3 +400,38 @@ API void spread_rows(word k, word e, word d, word t, word w, const word *trees, 
                 rows[(3 * (2 * i + side) + r) * w + columns[x] - first[tree]] = values[x];
             }
 }
+
+/* Twin in `physics/collisions.py`. */
+API void geom_speeds(word g, word b, word t, const word *body, const word *tree, const word *root, const real *rates,
+                     const real *places, const real *com, const real *sizes, real *speeds, real *fastest) {
+    (void)b;
+    fill(0.0, fastest, t);
+    for (word i = 0; i < g; i++) {
+        const real *w = rates + 6 * body[i], *v = w + 3, *from = com + 3 * root[body[i]], *at = places + 3 * i;
+        const real r[3] = {at[0] - from[0], at[1] - from[1], at[2] - from[2]};
+        const real u[3] = {v[0] + w[1] * r[2] - w[2] * r[1], v[1] + w[2] * r[0] - w[0] * r[2],
+                           v[2] + w[0] * r[1] - w[1] * r[0]};
+        word own = tree[i] < 0 ? t - 1 : tree[i];
+        speeds[i] = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) + sizes[i] * sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+        fastest[own] = larger(fastest[own], speeds[i]);
+    }
+}
+
+/* Twin in `physics/collisions.py`. */
+API void find_sleepers(word k, word t, const word *trees, const flag *shifts, const flag *rests, flag *sleeps) {
+    memset(sleeps, 0, (size_t)t);
+    for (word i = 0; i < 2 * k; i++)
+        if (trees[i] >= 0) sleeps[trees[i]] = rests[trees[i]];
+    for (word i = 0; i < 2 * k; i++)
+        if (trees[i] >= 0 && shifts[i / 2]) sleeps[trees[i]] = 0;
+    for (word changed = 1; changed;) {
+        changed = 0;
+        for (word i = 0; i < k; i++) {
+            word a = trees[2 * i], b = trees[2 * i + 1];
+            if (a < 0 || b < 0 || sleeps[a] == sleeps[b]) continue;
+            sleeps[a] = sleeps[b] = 0;
+            changed = 1;
+        }
+    }
+    sleeps[t - 1] = 1;
+}
