@@ -27,6 +27,7 @@ from poise.cli.options import flag, option
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnreadableFile
+from poise.core.threads import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
 
@@ -139,6 +140,7 @@ def work(job: Job) -> Done:
     import poise.cli  # noqa: F401 - it fills COMMANDS in a new process
     from poise.io.files import make_folder
 
+    keep_freed_memory()
     began = sum(os.times()[:4])
     said, errors = io.StringIO(), io.StringIO()
     output = job.given.get("output") or job.given.get("target")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 MOST = 100_000
 SHEET_ROWS = 40
 """Variants on the contact sheet."""
+HINGED = (".txt", ".json", ".csv")
+"""Clips whose joints are hinges of a character beside them; variants turn joints about any axis, so they become GLB."""
 NOT_PLAUSIBLE = "Not plausible"
 TABLE, SHEET = "variants.json", "sheet.png"
 
@@ -72,7 +74,9 @@ def vary(
     for (path, key), name in names.items():
         stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""
         for index in range(count):
-            target = f"{name}-{index:04d}{path.suffix if to is None else '.' + to.lstrip('.')}"
+            ending = path.suffix if to is None else f".{to.lstrip('.')}"
+            ending = ".glb" if to is None and ending.lower() in HINGED else ending
+            target = f"{name}-{index:04d}{ending}"
             words = hashlib.sha256(f"{path} {stamp} {seed} {index}".encode("utf-8", "replace")).hexdigest()[:16]
             given = {"file": path, "clip": key, "seed": seed, "index": index, "output": output / target}
             todo.append(Job(f"{name}-{index:04d}", "variant", given, target, words))

@@ -33,7 +33,7 @@ PHASE = 1.0 / 15.0
 """Two variants are compared at moments this far apart [s]."""
 NOISE = math.radians(1.0)
 """White noise of a joint that no one would call another motion [rad]."""
-APART = 2.0
+APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
 
 
