@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -170,6 +171,22 @@ def test_only_fbx_is_written(tmp_path: Path) -> None:
     for suffix in ("dae", "blend"):
         with pytest.raises(InvalidValue, match="read but not written"):
             poise.save(motion, tmp_path / f"clip.{suffix}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a script that a shell runs")
+def test_a_blender_that_crashes_after_it_wrote_the_file_is_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, made = tmp_path / "blender", tmp_path / "made.glb"
+    monkeypatch.setenv("POISE_BLENDER", str(program))
+    for said, is_right in (("poise: written", True), ("exporting", False)):
+        program.write_text(f"#!/bin/sh\necho whole > {made}\necho '{said}'\nkill -SEGV $$\n")
+        program.chmod(0o755)
+        if is_right:
+            fbx._run(tmp_path / "a.fbx", tmp_path / "a.fbx", ".fbx", made, ".glb", 0.0)
+        else:
+            with pytest.raises(FileFormatError, match="cannot use"):
+                fbx._run(tmp_path / "a.fbx", tmp_path / "a.fbx", ".fbx", made, ".glb", 0.0)
 
 
 def test_without_blender_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,8 @@ LONGEST = 900.0
 KEPT = 40
 """Results that stay in the cache."""
 SCRIPT = Path(__file__).with_name("fbx_blender.py")
+WRITTEN = b"poise: written"
+"""What the script says last. Blender may crash after it, while it closes; the file is whole then."""
 OPENING = {
     ".fbx": "import_scene.fbx(filepath=r'{path}')",
     ".blend": "wm.open_mainfile(filepath=r'{path}')",
@@ -164,7 +166,8 @@ def _run(path: Path, file: Path, kind: str, made: Path, wanted: str, rate: float
     except OSError as error:
         problem = f"Blender cannot be run ({call[0]}: {error.strerror or error})."
         raise FileFormatError(problem, path=path, cure=FIND[0].upper() + FIND[1:]) from None
-    if done.returncode or not made.exists():
+    ended_late = done.returncode < 0 and WRITTEN in said
+    if (done.returncode and not ended_late) or not made.exists():
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [line for line in lines if "rror" in line or "no longer" in line] or lines[-1:]
         why = (errors[-1] if errors else f"it ended with code {done.returncode}")[:300]

@@ -169,6 +169,7 @@ def main() -> None:
     file, kind, made, wanted, rate = sys.argv[sys.argv.index("--") + 1 :]
     open_file(file, kind, float(rate))
     write_file(made, wanted, float(rate))
+    print("poise: written", flush=True)
 
 
 main()
