@@ -171,9 +171,11 @@ class Footing:
                 ways = points - reference.points, velocities - reference.point_velocities
                 lands = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
                 swing = Swing(place, lands, reference.times_to_contact, *ways)
+            # feet whose places nothing at the root ensures are where they are, not where they were to be
+            own = reference.points if swing is not None or returns else points - self._offset
             back = self.stepping.advance(
-                self._offset, reference.flags, self._seen, home, away, dt, points if steps else None, returns=returns,
-                swing=swing,
+                self._offset, reference.flags, self._seen, home, away, dt, own if steps else None,
+                returns=returns, swing=swing,
             )  # fmt: skip
             self._stood[self.stepping.landed] = False  # it stands where it has come to
         if back is not None:

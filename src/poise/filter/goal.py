@@ -44,6 +44,8 @@ SHORTEST, SOON = 0.3, 1.2
 """No step is shorter; a figure whose next foot lands later stands [s]."""
 PEAK = 1.875
 """Largest speed of the least-jerk way, times its duration over its length."""
+STANDS_ON = 0.4
+"""Of the time for which a figure stands before it goes home this part is over when its last foot lands, at most."""
 LEAD, AHEAD_OF_IT = 0.3, 1.5
 """A figure goes home for this part of a step's time before its foot does; a foot lands where it will be after this."""
 FARTHEST = 0.2
@@ -80,6 +82,7 @@ def moving_goal(
     g.hold, g.longest, g.far = p.hold * leg_length, p.longest * leg_length, p.far * leg_length
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
     g.stride, g.striding, g.drift = p.stride * leg_length, p.striding, p.drift * math.sqrt(scale)
+    g.stands_on = STANDS_ON * p.settling
     g.lead, g.foot_ahead = LEAD * p.striding, AHEAD_OF_IT * p.striding
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
     inertia = goal.sway_inertia * (mass / 70.0) * scale**2
@@ -244,6 +247,8 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
     before, off = math.hypot(*g.rest), math.hypot(*(out - g.rest))
     g.rest_rates[:] = 0.0
     stands = support is None and f.standing_count > 0
+    if stands and f.is_stepping and not g.is_returning:
+        g.since = min(g.since, g.stands_on)
     leash = g.hold * (1.0 if support is None else g.walking) / (1.0 + 0.5 * before / g.hold)
     if g.is_returning:
         leash = g.hold * g.walking

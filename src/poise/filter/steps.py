@@ -9,10 +9,12 @@ Protective steps: a figure that is pushed farther than its ankles and hips can c
 push leaves the center of mass displaced by x at a speed ẋ. As an inverted pendulum of frequency ω it comes to rest over
 the capture point ξ = x + ẋ / ω, and nowhere else without a step. While ξ is near, the goal's spring brings the figure
 back. Farther off, the goal's resting place moves by what ξ exceeds that distance, and the feet step as far: a stronger
-push makes a longer step, beginning with none. A walk deviates as a pendulum over the foot that stands (`goal.Support`),
-and its next foot lands as far out as ξ says. When a figure has stood there for a while, it walks home: the goal in
-one way, the feet in turn to where it will be when the other one steps, and not across each other. With ξ farther from
-its feet than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of the foot.
+push makes a longer step, beginning with none. One step goes only so far past the other foot, less far aside than ahead;
+then the other one steps, past it or up to it, until they have arrived. A walk deviates as a pendulum over the foot that
+stands (`goal.Support`), and its next foot lands as far out as ξ says. When a figure has stood there for a while, it
+walks home: the goal in one way, the feet in turn to where it will be when the other one steps, and not across each
+other. With ξ farther from its feet than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of
+the foot.
 
 Landing later: in a walk, a swinging foot may be too far from the capture point to get there by the time it lands in the
 reference. Then it swings on, and lands later at the place where the capture point is by then.
@@ -131,6 +133,7 @@ class SteppingBack:
         self.far, self._height = settings.distance * scale, settings.height * scale
         self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
+        self._longest = LONGEST * scale, WIDEST * scale
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self.urgent_duration = protective.duration * math.sqrt(scale)
         speeds = protective.swift, protective.brisk, protective.pace
@@ -156,8 +159,8 @@ class SteppingBack:
             home: Where the goal will rest, against the reference [m].
             away: How far the goal is from there [m].
             dt: [s].
-            points: Where the points are [m], shape (P, 3), if the steps are protective: quick, and the foot that is
-                foremost on the way goes first.
+            points: Where the points would be without offsets [m], shape (P, 3), if the steps are protective: quick,
+                and the foot that is foremost on the way goes first.
             returns: They take the figure home: one after the other, and not quick.
             swing: If a swinging foot may land later than in the reference.
         """
@@ -182,13 +185,18 @@ class SteppingBack:
                 moving = limb
         if moving is None and points is not None:
             if not returns or self._rested >= self._pause:
-                moving = self._hurry(offsets, limbs, np.array(home), points, returns=returns)
+                reach = self._longest if swing is not None else (math.inf, math.inf) if returns else None
+                moving = self._hurry(offsets, limbs, np.array(home), points, reach)
         elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
         self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
         if moving is None:
             return None
-        return self._move(moving, offsets, flags, np.array(home) if moving.end is None else moving.end, dt)
+        end = np.array(home) if moving.end is None else moving.end
+        if points is not None and swing is not None and moving.end is None:
+            end = self._within(moving, end, limbs, offsets, points, self._longest)
+        rise = LIFT if swing is not None or returns else LOW
+        return self._move(moving, offsets, flags, end, dt, rise)
 
     def wait(self, dt: float) -> None:
         """A step [s] in which nothing is to step."""
@@ -251,12 +259,14 @@ class SteppingBack:
         return chosen
 
     def _hurry(
-        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, *, returns: bool
+        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, reach: Pair | None
     ) -> _Limb | None:
         """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there.
 
-        On the way home the one goes that has farther to go, so that feet take turns.
+        With a reach of one step, ahead and aside [m], which is infinite on the way home, feet take turns: the one goes
+        that has farther to go.
         """
+        returns = reach is not None and math.isinf(reach[0])
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
             return None
         chosen, foremost, end = None, -math.inf, home
@@ -264,15 +274,17 @@ class SteppingBack:
             if not touching or not standing or way < self._far or time_to_lift < self.urgent_duration:
                 continue
             here, its_end = offsets[limb.points, :2].mean(axis=0), home
-            if returns:
-                its_end = self._uncrossed(limb, home, seen, offsets, points)
+            if reach is not None:
+                its_end = self._within(limb, home, seen, offsets, points, reach)
                 way = math.dist(its_end, here)
                 if way < self._far:
                     continue
             ahead = home - here
             # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
-            reach = float(points[limb.points, :2].mean(axis=0) @ ahead) / max(float(np.linalg.norm(ahead)), 1e-9)
-            first = way + (TURNS * reach if returns else reach)
+            lead = float((points[limb.points, :2].mean(axis=0) + here) @ ahead) / max(
+                float(np.linalg.norm(ahead)), 1e-9
+            )
+            first = way + (lead if reach is None else TURNS * lead)
             if first > foremost:
                 chosen, foremost, end = limb, first, its_end
         if chosen is not None:
@@ -284,21 +296,26 @@ class SteppingBack:
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
-    def _uncrossed(self, limb: _Limb, end: Array, seen: list[list[float]], offsets: Array, points: Array) -> Array:
-        """The place nearest to `end` where a foot comes neither across nor too near to those that stand."""
-        clip = points[:, :2] - offsets[:, :2]
+    def _within(
+        self, limb: _Limb, end: Array, seen: list[list[float]], offsets: Array, points: Array, reach: Pair
+    ) -> Array:
+        """The place on the way to `end` that a foot reaches with one step, and where it does not cross another."""
+        longest, widest = reach
         for other, (_, standing, _, _) in zip(self._limbs, seen, strict=True):
             if other is limb or not standing:
                 continue
-            way = clip[limb.points].mean(axis=0) - clip[other.points].mean(axis=0)
-            apart = max(float(np.linalg.norm(way)), 1e-9)
-            nearer = float((end - offsets[other.points, :2].mean(axis=0)) @ way) / apart
-            end = end + max(0.0, (CLOSEST - 1.0) * apart - nearer) / apart * way
+            apart = (points[limb.points].mean(axis=0) - points[other.points].mean(axis=0))[:2]
+            distance = max(float(np.linalg.norm(apart)), 1e-9)
+            across, there = apart / distance, offsets[other.points, :2].mean(axis=0)
+            aside = float((end - there) @ across)
+            ahead = end - there - aside * across
+            ahead = ahead * min(1.0, longest / max(float(np.linalg.norm(ahead)), 1e-9))
+            end = there + ahead + min(max(aside, (CLOSEST - 1.0) * distance), widest) * across
         return end
 
-    def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float) -> StepBack | None:
+    def _move(self, limb: _Limb, offsets: Array, flags: Flags, home: Array, dt: float, rise: float) -> StepBack | None:
         far = math.dist(home, limb.start.mean(axis=0))
-        height = max(self._height, min(LIFT * far, self._urgent_height))
+        height = max(self._height, min(rise * far, self._urgent_height))
         least = self.urgent_duration if limb.is_urgent else self._duration
         duration = max(least, PEAK * far / max(limb.fastest, 1e-9))
         if limb.speed is not None:
@@ -320,13 +337,13 @@ class SteppingBack:
             gone, speed, turn = (x / (late - early) ** k for k, x in enumerate(smooth((s - early) / (late - early))))
         else:
             gone, speed, turn = float(s >= late), 0.0, 0.0
-        rise, climb, bend = hump(s)
+        high, climb, bend = hump(s)
         way = home - limb.start
         moves, lift = np.zeros(self._count, dtype=np.bool_), np.zeros(self._count)
         velocities, accelerations = np.zeros((self._count, 3)), np.zeros((self._count, 3))
         index = limb.points
         offsets[index, :2] = limb.start + gone * way
-        moves[index], lift[index] = True, height * rise
+        moves[index], lift[index] = True, height * high
         velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * height * climb
         accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * height * bend
         if limb.speed is not None:
@@ -337,13 +354,16 @@ class SteppingBack:
         return StepBack(moves, lift, velocities, accelerations, limb.is_landing)
 
 
-LIFT = 0.25
-"""A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows."""
+LIFT, LOW = 0.4, 0.25
+"""A foot rises by this part of its way, but no less than one that steps back and no more than the preset allows; the
+second one without a force at the root, and where nothing hurries."""
 LIFTS = 0.12, 0.88
 """A foot that steps from the ground lifts before it moves: it moves in this part of the step's time [1]."""
 TURNS = 0.1
 """On the way home a foot that is farther ahead goes first only by this part of its lead [1]."""
-CLOSEST = 0.6
+LONGEST, WIDEST = 0.45, 0.4
+"""One step goes no farther past the other foot than this, ahead and aside, for a leg of 0.82 m [m]."""
+CLOSEST = 0.9
 """And comes no nearer to the other than this part of their distance in the clip [1]."""
 GOES_ON = 1.9
 """A foot that lands later takes this times its way over the largest speed of a protective step [1]."""

@@ -79,6 +79,7 @@ static void recover(MovingGoal *g, const Frame *f, const Support *s) {
     real before = length(g->rest), off = length(away), leash;
     int stands = !s && f->standing_count > 0;
     fill(0.0, g->rest_rates, 4);
+    if (stands && f->is_stepping && !g->is_returning) g->since = smaller(g->since, g->stands_on);
     leash = g->hold * (s ? g->walking : 1.0) / (1.0 + 0.5 * before / g->hold);
     if (g->is_returning) leash = g->hold * g->walking;
     if (off > leash) {
