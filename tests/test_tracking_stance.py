@@ -152,6 +152,8 @@ def test_feet_of_a_held_character_go_under_it() -> None:
             )
             catch = found.catch
         assert least < catch[0] < most
+        # the way of one that is held goes with its body, not from foot to foot
+        assert bool(found.placed.shift[0] > 0.003) == is_held
 
 
 @pytest.mark.parametrize(("speed", "swung", "lands"), [(1.6, 0.3, True), (1.6, 0.1, False), (0.8, 0.3, False)])

@@ -33,6 +33,8 @@ STEADY, RESTLESS = 0.5, 0.2
 """A center of mass that rests is within so much of the soles [1]; one that moves this fast is half at rest [m/s]."""
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
+HELD_SHIFT = 0.2
+"""Targets of a character that is held follow its body, not its feet, within so long [s]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 UNEXPLAINED = 0.06
@@ -185,15 +187,25 @@ class Placed(NamedTuple):
         shifts: How far each foot is off its target [m], shape (K, 2).
         drifts: How fast that changes [m/s], shape (K, 2).
         shift: How far targets are off the actor's way [m], shape (2,).
+        stood: How far they would be by where feet stand [m], shape (2,).
     """
 
     shifts: Array
     drifts: Array
     shift: Array
+    stood: Array
 
 
 def place_feet(
-    feet: Sequence[Foot], targets: Array, ahead: Array, shift: Array, catch: Array, leg: float, dt: float
+    feet: Sequence[Foot],
+    targets: Array,
+    ahead: Array,
+    shift: Array,
+    catch: Array,
+    leg: float,
+    dt: float,
+    *,
+    is_held: bool = False,
 ) -> Placed:
     """Swinging feet move to where they catch the body, and targets along with standing feet.
 
@@ -205,6 +217,7 @@ def place_feet(
         catch: How far a foot has to step off to catch the body [m], shape (2,).
         leg: Length of a leg [m].
         dt: Of a step [s].
+        is_held: Whether a force at the root brings the body back: targets then go with it.
     """
     shifts, drifts = np.array([foot.shift for foot in feet]), np.zeros((len(feet), 2))
     mean, total = np.zeros(2), 0.0
@@ -223,7 +236,9 @@ def place_feet(
         drifts[k] = moved / dt
     rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
     part = (1.0 - math.exp(-dt / (SHIFTING if rests else PASSING))) if total > 0.0 else 0.0
-    return Placed(shifts, drifts, shift + part * (mean / max(total, 1e-12) - shift))
+    stood = mean / max(total, 1e-12) if total > 0.0 else shift
+    moved = (1.0 - math.exp(-dt / HELD_SHIFT)) * catch if is_held else part * (stood - shift)
+    return Placed(shifts, drifts, shift + moved, stood)
 
 
 def recovery_steps(
@@ -444,4 +459,4 @@ def balance(
     error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
     catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
     ahead = wanted.place + wanted.velocity / own.rate
-    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt))
+    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt, is_held=is_held))

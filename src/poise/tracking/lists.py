@@ -40,9 +40,9 @@ from poise.tracking.retarget import Role, end_body
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
 """Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
-UPRIGHT, UPRIGHT_NECK, UPRIGHT_STIFF = 10.0, 30.0, 4.0
-"""Pelvis and trunk of a character that catches itself, and its neck, weigh so much more, and turn so much more stiffly
-[1]. Chosen, like the others, on pushes of adult and child; that of the neck, on child and raptor."""
+UPRIGHT, UPRIGHT_NECK, UPRIGHT_STIFF, HELD_TURN = 10.0, 30.0, 4.0, 4.0
+"""Pelvis and trunk of a character that catches itself, and its neck, weigh so much more, and turn so much more stiffly;
+the last is for one that is held [1]. Chosen on pushes of adult and child; that of the neck, on child and raptor."""
 CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
 """Its center of mass weighs so much of the usual, its angular momentum so much more [1]; that fades so fast [1/s]."""
 ON_GROUND, RETURN_SHARE = 0.03, 0.3
@@ -413,6 +413,7 @@ class Lists:
         back = rotations.conjugate(q[3:7])
         off = rotations.to_rotation_vector(rotations.multiply(back, targets.turn[0]))
         stiffness = s.responsiveness * s.pelvis_turn_stiffness * UPRIGHT_STIFF**alarm
+        stiffness *= HELD_TURN if softness > 1.0 else 1.0
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])
         weight[:] = self.dof_weight

@@ -53,8 +53,9 @@ RISING = 0.2
 STANDING_STILL, STEADY_OVER = 0.1, 0.01
 """A center of mass slower than this [m/s], for a leg of 1 m, stands still. A foot is lifted calmly once the capture
 point is no further outside the other sole than this, in legs."""
-LOWEST = 0.3
-"""The pelvis is lowered by so many legs at the most, for legs to reach their feet."""
+LOWEST, HELD_LOWEST = 0.3, 0.1
+"""The pelvis is lowered by so many legs at the most, for legs to reach their feet; the second while a force at the root
+holds the character."""
 
 
 class TargetGenerator:
@@ -73,6 +74,8 @@ class TargetGenerator:
         shift: How far targets are off the actor's way [m], shape (2,).
         catch: How far a foot has to step off to catch the body [m], shape (2,).
         alarm: How much the character catches itself by steps of its own, 0 … 1.
+        is_held: Whether a force at the root brings the body back.
+        unsteady: How far the capture point is off where the feet that stand want it, in legs.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class TargetGenerator:
         self._quiet = 0.0
         self._styled = np.zeros((2 + len(retargeter.roles), 6))
         self._rise, self._sinking = 0.0, Sinking()
+        self.is_held, self.unsteady = False, 0.0
 
     @property
     def sunk(self) -> float:
@@ -159,7 +163,8 @@ class TargetGenerator:
             share = 1.0 if is_beginning else 1.0 - math.exp(-self.dt / STYLING)
             self._styled += share * (style - self._styled)
             place, turn = in_style(place, turn, self._styled)
-        drop = min(pelvis_drop(self.feet.values(), place, turn[0]), LOWEST * retargeter.ours.leg)
+        lowest = HELD_LOWEST if self.is_held else LOWEST
+        drop = min(pelvis_drop(self.feet.values(), place, turn[0]), lowest * retargeter.ours.leg)
         self._sinking = Sinking(drop) if is_beginning else self._sinking.toward(drop, self.dt)
         place[0, 2] -= self._sinking.depth
         velocity[0, 2] -= self._sinking.speed
@@ -186,6 +191,7 @@ class TargetGenerator:
             settings: Weights.
             is_held: Whether a force at the root brings the body back.
         """
+        self.is_held = is_held
         ours, theirs, rows = self.retargeter.ours, self.retargeter.theirs, self.motion.rows
         own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - level, 0.3 * ours.leg))
         height = self.retargeter.ratio * float(theirs.com[2] - theirs.floor)
@@ -228,6 +234,8 @@ class TargetGenerator:
             is_held=is_held,
         )
         self.shift, self.catch = found.placed.shift, found.catch
+        off = capture_error(own, wanted._replace(place=wanted.place + found.placed.stood)) / ours.leg
+        self.unsteady = math.hypot(off[0], off[1])
         for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
             foot.shift, foot.drift = shift, drift
         return found.pull

@@ -43,18 +43,21 @@ from poise.tracking.counts import Counts
 from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
-from poise.tracking.stance import Foot, carrying_points, leans, settle
-from poise.tracking.targets import STYLING, TargetGenerator
+from poise.tracking.stance import Foot, carrying_points, leans, pelvis_drop, settle
+from poise.tracking.targets import HELD_LOWEST, STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
 """Points this near the ground may carry, for a leg of 0.82 m [m]."""
 ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
-CAUGHT = 1.0
-"""Without a step of its own, it is held too where a foot would have to go further to catch the body, in legs."""
-HARDEST, HELD_STIFFNESS = 1e3, 36.0
-"""How much more than the soft root a root may be held [1], and the stiffness of its way [1/s²]."""
+LOW, LEANING = 0.22, 0.5
+"""So too where the pelvis is so many legs lower than the actor's would be, or leans so far away from it [rad]."""
+SAFE, LOW_SAFE, STEADY = 0.4, 0.154, 0.3
+"""It is let go once it is off by less than so much of `ASTRAY` and `TILTED`, by less than so many legs too low, and its
+capture point by less than so many legs off where its feet want it."""
+FIRST, HARDEST, HELD_STIFFNESS = 10.0, 1e3, 36.0
+"""How much more than the soft root a root is held at first and at the most [1], and the stiffness of its way [1/s²]."""
 LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 JOINING = 0.5
@@ -354,6 +357,13 @@ class PerformanceTracker:
         step = self._step(ground, felt(self.state, self.character, self._forces, self.time, external))
         goal = self.targets
         held, stands = carrying_points(self.feet.values(), goal.place, goal.turn, ground.gap, NEAR * self.scale)
+        if is_held:  # a leg that does not reach its foot would pull the pelvis down: it drags the foot along
+            far = [
+                f
+                for f in self.feet.values()
+                if pelvis_drop([f], goal.place, goal.turn[0]) > HELD_LOWEST * generator.retargeter.ours.leg
+            ]
+            held = np.setdiff1d(held, np.concatenate([f.points for f in far])) if far else held
         self.targets = self.targets._replace(held=stands)
         knees = generator.bend_knees(self.model, self.q, self.state.data.xpos[1], self.targets)
         self.targets = self.targets._replace(knees=knees)
@@ -406,18 +416,18 @@ class PerformanceTracker:
         return float(np.mean(self.state.points[: len(ground.gap), 2] - ground.gap)) if len(ground.gap) else self.floor
 
     def _watch(self, generator: TargetGenerator) -> None:
-        """Hold the root softly while the character is about to be lost; let it fall where that is not allowed."""
+        """Hold the root while the character is about to be lost; let it fall where that is not allowed."""
         leg, goal = generator.retargeter.ours.leg, self.targets
         off = math.dist(goal.place[0], self.state.data.xpos[1]) / leg
         tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
         danger = max(off / ASTRAY, tilt / TILTED)
-        low = float(goal.place[0, 2] - self.state.data.xpos[1, 2]) + generator.sunk
-        self.counts.see(low / leg, leans(self.q[3:7], goal.turn[0]), self.dt)
+        low = (float(goal.place[0, 2] - self.state.data.xpos[1, 2]) + generator.sunk) / leg
+        lean = leans(self.q[3:7], goal.turn[0])
+        self.counts.see(low, lean, self.dt)
         if self.root == "hard":
-            caught = (1.0 - generator.alarm) * math.hypot(*generator.catch) / (CAUGHT * leg)
-            if max(danger, caught) > 1.0:
-                self.softness = min(HARDEST, max(1.0, self.softness * math.exp(self.dt / 0.03)))
-            elif danger < 0.4:
+            if max(danger, low / LOW, lean / LEANING) > 1.0:
+                self.softness = min(HARDEST, max(FIRST, self.softness * math.exp(self.dt / 0.03)))
+            elif danger < SAFE and low < LOW_SAFE and (generator.unsteady < STEADY or self.softness < 0.1):
                 self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
         is_held = self.root == "hard" and self.softness < HARDEST  # it may still be saved
         if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not is_held:
