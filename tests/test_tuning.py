@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from poise.body.character import figure
 from poise.cli.app import run
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnknownName
 from poise.synthesis.run import SynthesisResult
@@ -62,8 +63,10 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(tmp_path: Path) -> N
     again = tune("run", RANGES, tries=12, cost=counted, log=log, **HOW)
     assert again.options == whole.options
     assert ran == -1000 + 1 + 6 + 1  # at the start, the six that were missing, the best
-    with pytest.raises(InvalidValue, match="seed differ"):
+    with pytest.raises(InvalidValue, match="with other seed"):
         tune("run", RANGES, tries=12, cost=bowl, log=log, **{**HOW, "seed": 4})
+    with pytest.raises(InvalidValue, match="with other character"):
+        tune("run", RANGES, tries=12, cost=bowl, log=log, character=figure("child"), **HOW)
 
 
 def test_a_case_costs_a_fall_and_a_wrong_speed() -> None:
@@ -100,8 +103,10 @@ def test_unknown_options_and_files_are_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(FileFormatError, match="not a gains file"):
         load_gains(other)
     monkeypatch.setitem(sys.modules, "cma", None)
+    log = tmp_path / "tries"
     with pytest.raises(MissingExtra, match=r"poise\[tune\]"):
-        tune("run", RANGES, tries=1, cost=bowl, **HOW)
+        tune("run", RANGES, tries=1, cost=bowl, log=log, **HOW)
+    assert not log.exists(), "nothing has run"
 
 
 def test_the_command_tunes_and_runs_with_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +118,13 @@ def test_the_command_tunes_and_runs_with_what_was_found(tmp_path: Path, capsys: 
     assert run(["synthesize", "run", "--gains", str(gains), "--seconds", "0.1", "--report", str(report)]) == 0
     used = json.loads(report.read_text())["settings"]["options"]
     assert used["sinks"] == load_gains(gains)[1]["sinks"]
+    capsys.readouterr()
+    assert run(["synthesize", "run", "--gains", str(gains), "--describe", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["options"]["sinks"]["default"] == used["sinks"]
     assert run(["synthesize", "hopper", "--gains", str(gains), "--report", str(report), "--overwrite"]) == 2
     assert "'run', not of 'hopper'" in capsys.readouterr().err
     assert run(["synthesize", "run", "--tune", "sinks", "-o", str(tmp_path / "run.bvh")]) == 2
+    assert run(["synthesize", "run", "--tune", "sinks", "--set", "speed=2", "-o", str(tmp_path / "new.toml")]) == 2
+    assert "--tune does not use --set" in capsys.readouterr().err
+    assert run([*words, "--seed", "-1", "-o", str(tmp_path / "new.toml")]) == 2
     assert run(["synthesize", "run", "--case", "speed=1", "--report", str(report), "--overwrite"]) == 2

@@ -186,9 +186,10 @@ def with_gains(behavior: Behavior, path: Path) -> Behavior:
 def tune_behavior(
     behavior: Behavior,
     tuned: Sequence[str],
-    cases: tuple[Sequence[str], Sequence[str]],
     output: Path | None,
     *,
+    cases: Sequence[str],
+    held_out: Sequence[str],
     character: Character | None,
     seconds: float | None,
     tries: int,
@@ -225,8 +226,8 @@ def tune_behavior(
     found = tune(
         behavior,
         ranges,
-        cases=read(cases[0], "--case") or [{}],
-        held_out=read(cases[1], "--held-out"),
+        cases=read(cases, "--case") or [{}],
+        held_out=read(held_out, "--held-out"),
         character=character,
         seconds=seconds,
         tries=tries,

@@ -167,6 +167,8 @@ def synthesize(
     from poise.synthesis.controller_file import find_behavior
 
     behavior = find_behavior(name)
+    if gains is not None:
+        behavior = with_gains(behavior, gains)
     if describing:
         describe(behavior, as_json=json)
         return
@@ -174,15 +176,25 @@ def synthesize(
         output_paths((write,), "--write", inputs=[], overwrite=overwrite)
         write_controller(behavior, write)
         return
-    if gains is not None:
-        behavior = with_gains(behavior, gains)
     if tuning:
+        unused = {
+            "--set": change, "--scene": scene, "--push": push, "--clip": clip, "--mode": mode != "horizon",
+            "--engine": engine != "own", "--responsiveness": responsiveness != 1.0, "--record": record,
+            "--report": report, "--camera": camera, "--live": live, "--json": json,
+        }  # fmt: skip
+        if given := [flag for flag, value in unused.items() if value]:
+            raise InvalidValue(
+                f"--tune does not use {', '.join(given)}. Options of the runs that are tried belong in --case, such as "
+                "--case 'speed=2'."
+            )
+        require_length(seconds)
         figure = None if character is None else figure_of(character)
         tune_behavior(
             behavior,
             tuning,
-            (case or [], held_out or []),
             output,
+            cases=case or [],
+            held_out=held_out or [],
             character=figure,
             seconds=seconds,
             tries=tries,

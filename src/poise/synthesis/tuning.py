@@ -11,10 +11,12 @@ bounds is mapped into them by the library.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character
+from poise.body.toml_file import to_toml
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
 from poise.core.typing import Array
 from poise.io.files import parse_toml, quoted, read_text, write_atomically
@@ -50,7 +53,7 @@ class Outcome:
 
     Attributes:
         case: Its options.
-        cost: As above [1].
+        cost: As at the top of this file, or the caller's own [1].
         fell: When the first figure fell [s], or None.
         speed: Over the last third of the time [m/s].
     """
@@ -160,12 +163,16 @@ def tune(
     bounds = _bounds(wanted, ranges)
     if tries < 1 or population < 2:
         raise InvalidValue(f"tries is {tries} and population {population}; give at least 1 and 2.")
+    if seed < 0:
+        raise InvalidValue(f"seed is {seed}; give a whole number of 0 or more.")
     if not cases:
         raise InvalidValue("No case is given; cases = ({},) tries the behavior as it is.")
     names, low, high = list(bounds), *np.array(list(bounds.values())).T
     start = np.array([float(wanted.declared[name].default) for name in names])
     if np.any((start < low) | (start > high)):
         raise InvalidValue("A range does not hold the value at the start: " + _ranges_said(bounds, start) + ".")
+
+    method = cma()
 
     def run(values: Array, some: Sequence[Case]) -> tuple[Outcome, ...]:
         options = dict(zip(names, values.tolist(), strict=True))
@@ -177,6 +184,9 @@ def tune(
             "behavior": wanted.name,
             "ranges": {name: list(pair) for name, pair in bounds.items()},
             "cases": [dict(case) for case in cases],
+            "options": {name: option.default for name, option in wanted.declared.items()},
+            "character": None if character is None else hashlib.sha256(to_toml(character).encode()).hexdigest()[:16],
+            "settings": None if settings is None else repr(settings),
             "seconds": seconds,
             "seed": seed,
             "population": population,
@@ -185,7 +195,7 @@ def tune(
     before = run(start, cases)
     best, least = start, _total(before)
     random = np.random.default_rng(seed)
-    strategy = cma().CMAEvolutionStrategy(
+    strategy = method.CMAEvolutionStrategy(
         (start - low) / (high - low),
         SPREAD,
         {
@@ -219,7 +229,7 @@ def tune(
         run(start, held_out),
         run(best, held_out),
         {
-            "method": f"CMA-ES, cma {cma().__version__}",
+            "method": f"CMA-ES, cma {method.__version__}",
             "seed": seed,
             "tries": tries,
             "population": population,
@@ -236,7 +246,8 @@ def cma() -> Any:
         MissingExtra: if it is not installed.
     """
     try:
-        return importlib.import_module("cma")
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # it wants to plot, which is not used here
+            return importlib.import_module("cma")
     except ImportError as error:
         raise MissingExtra('Tuning needs the package cma: pip install "poise[tune]".') from error
 
@@ -320,7 +331,8 @@ class _Book:
         if first != json.loads(json.dumps(search)):
             changed = ", ".join(k for k in search if first.get(k) != json.loads(json.dumps(search[k])))
             raise InvalidValue(
-                f"{self.path} holds the tries of another search: {changed} differ. Give the same again, or delete it."
+                f"{self.path} holds the tries of another search, with other {changed}. Give the same again, or delete "
+                "it."
             )
         if not lines[-1].endswith("}"):  # stopped as it was written
             write_atomically(self.path, "".join(line + "\n" for line in lines[:-1]))
