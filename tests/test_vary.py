@@ -66,6 +66,26 @@ def test_what_is_against_a_variant_is_found(walk: poise.Motion) -> None:
     assert not vary.reasons(vary.make(walk, character, vary.Variant(), before))
 
 
+def test_variants_too_near_the_clip_are_counted_with_the_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = tmp_path / "short.bvh"
+    poise.save(poise.load(sample_path("walk.bvh")).cut(0.0, 0.8), short)
+    place = tmp_path / "variants"
+    monkeypatch.setattr(vary, "APART", 1e6)
+    asked = ["vary", str(short), "-o", str(place), "--jobs", "1", "-n", "3"]
+    assert run(asked) == 0
+    rows = json.loads((place / "variants.json").read_text())["variants"]
+    near = sum("nearly the clip: " in row["why"] for row in rows)
+    assert near
+    said = capsys.readouterr().out
+    assert "0 of 3 variants kept" in said
+    assert f"{near} dropped: nearly the clip" in said
+    assert "Try more" in said
+    assert run([*asked, "--resume"]) == 0
+    assert json.loads((place / "variants.json").read_text())["variants"] == rows
+
+
 @pytest.mark.long
 def test_a_run_writes_table_page_and_sheet_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "variants"

@@ -181,7 +181,7 @@ SOLVER = {
     "daqp": "Solver: {steps} needed the slower solver.",
     "goal_soft": "Solver: in {steps} the constraints conflicted, so the goal was softened.",
     "carried": "Solver: {steps} had no solution; there the figure keeps its distance from the clip.",
-    "glitch_carried": "At jumps and flips of the clip {steps} follow it without physics; poise edit clean mends those.",
+    "glitch_carried": "At jumps and flips of the clip {steps} lack physics; poise edit clean mends what it can.",
 }
 """What is said of steps in which the solver did not go its usual way, by their names in the report."""
 

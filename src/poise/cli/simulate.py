@@ -406,7 +406,7 @@ def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> No
     if glitches:
         first = glitches[0]
         note(
-            f"warning: {len(glitches)} glitch(es), first a {first.kind} of "
+            f"warning: {len(glitches)} glitch{'es' * (len(glitches) != 1)}, first a {first.kind} of "
             f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the reaction is "
             "carried over instead of computed."
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,6 +100,11 @@ def vary(
         "" if spread is None else f" Kept ones are {spread:.1f} times as far apart as copies with 1° of noise (median)."
     )
     out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{far} See {output / SUMMARY}.", markup=False)
+    dropped = Counter(v["why"].partition(": ")[0] for v in table["variants"] if not v["kept"])
+    for why, number in dropped.most_common():
+        out().print(f"{number} dropped: {why}", markup=False)
+    if not kept:
+        out().print("Try more: -n 100, or another --seed. Chance makes most variants mild.", markup=False)
 
 
 def _was_tried(before: Done | None, job: Job, place: Path) -> bool:
@@ -213,7 +220,7 @@ def _choose_of(
     kept = [edit.shape_of(motion)]
     rows = []
     for job, done in group:
-        path, row = place / done.target, _row(job, "", done.message)
+        path, row = place / done.target, _row(job, "", done.message or _double(done))
         if done.state == "done" and path.exists():
             several = path.suffix.lower() in WITH_SCENES and clip is not None
             made = poise.io.load(path, clip=options.clip_key(clip) if several else 0)
@@ -226,11 +233,19 @@ def _choose_of(
                 row = _row(job, done.target, "plausible, and unlike the others")
             else:
                 path.unlink()
-        if done.state == "done" and not row["kept"]:
-            row = _row(job, "", "nearly the clip or another variant")
         drawn = edit.draw(motion, character, job.given["seed"], job.given["index"])
         rows.append(row | _as_data(drawn, motion))
     return rows
+
+
+def _double(done: Done) -> str:
+    """Why a plausible variant is dropped; the same when its file is gone and the run goes on."""
+    from poise.edit.vary import APART
+
+    away = done.measures.get("apart", math.inf)
+    if away > APART:
+        return "nearly another variant"
+    return f"nearly the clip: {away:.1f} times as far from it as noise; {APART:g} are needed"
 
 
 def _row(job: Job, target: str, why: str) -> dict[str, Any]:

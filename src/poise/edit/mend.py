@@ -341,9 +341,15 @@ def _notes(before: Sequence[Finding], left: Sequence[Finding], steps: Sequence[d
         f"{len(before)} failing finding{'s' * (len(before) != 1)} before, {len(left)} after"
         + (f": {', '.join(names)}." if names else ".")
     )
-    notes += [f"Left: {f.sentence}." for f in left[:MOST_NAMED]]
+    notes += [f"Left: {f.sentence}.{_cure(f)}" for f in left[:MOST_NAMED]]
     notes += [f"Left: {len(left) - MOST_NAMED} more; poise check lists all."] * (len(left) > MOST_NAMED)
     return tuple(notes)
+
+
+def _cure(finding: Finding) -> str:
+    """The smallest change that would mend it by hand, as a sentence."""
+    by_hand = [cure.text for cure in finding.cures if "poise edit" not in cure.text]
+    return f" By hand: {by_hand[0]}." if by_hand else ""
 
 
 @dataclass(frozen=True)
