@@ -128,8 +128,10 @@ def usual_step(s):
     limbs.hit_place[: limbs.hits] = f.pose.xipos[limbs.hit_body[: limbs.hits]]
     react.twin(s)
     is_far = (f.limbs_seen[:, 3] > s.far) & (f.limbs_seen[:, 2] >= s.lasting)
-    lands_soon = g.steps and bool(((f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] < s.latest)).any())
-    if f.has_home and (not s.is_settled or is_far.any() or lands_soon):
+    # the capture point is far from the landing place, and a foot about to land: `SteppingBack._lands_later` decides
+    lands_late = g.steps and not g.is_returning and math.hypot(*(g.velocity / g.pendulum - g.landing)) > 1.999 * g.far
+    lands_late = lands_late and bool(((f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] < s.latest)).any())
+    if f.has_home and (not s.is_settled or is_far.any() or lands_late):
         return SENSED
     f.is_stepping, f.is_falling, f.authority = 0, 0, 1.0
     f.lands = bool(f.shift.any() or g.landing.any())

@@ -87,10 +87,14 @@ static int is_far(const Stages *s) {
     return 0;
 }
 
-/* Whether a figure that steps has a foot that may land later than in the reference. */
-static int lands_soon(const Stages *s) {
+/* Whether the capture point is so far from the landing place, and a landing so near, that a foot may land later than in
+ * the reference. `SteppingBack._lands_later` decides; less than its factor of 2, so that rounding rules nothing out. */
+static int lands_late(const Stages *s) {
     const Frame *f = s->frame;
-    for (word group = 0; s->goal->steps && group < f->groups; group++)
+    const MovingGoal *g = s->goal;
+    real x = g->velocity[0] / g->pendulum - g->landing[0], y = g->velocity[1] / g->pendulum - g->landing[1];
+    if (!g->steps || g->is_returning || !(sqrt(x * x + y * y) > 1.999 * g->far)) return 0;
+    for (word group = 0; group < f->groups; group++)
         if (f->groups_seen[4 * group] == 0.0 && f->groups_seen[4 * group + 1] < s->latest) return 1;
     return 0;
 }
@@ -102,7 +106,7 @@ API word usual_step(Stages *s) {
     if (!sense(f)) return NOT_FINITE;
     for (word h = 0; h < l->hits; h++) memcpy(l->hit_place + 3 * h, f->pose->xipos + 3 * l->hit_body[h], sizeof(real[3]));
     react(s);
-    if (f->has_home && (!s->is_settled || is_far(s) || lands_soon(s))) return SENSED;
+    if (f->has_home && (!s->is_settled || is_far(s) || lands_late(s))) return SENSED;
     f->is_stepping = f->is_falling = 0, f->authority = 1;
     f->lands = f->shift[0] != 0.0 || f->shift[1] != 0.0 || g->landing[0] != 0.0 || g->landing[1] != 0.0;
     if (f->lands) memcpy(f->landing_ahead, g->landing, sizeof(real[2]));
