@@ -30,6 +30,7 @@ from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, Unrea
 from poise.core.threads import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
+"""What a command that takes folders adds to the cure of a file with several clips."""
 
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""

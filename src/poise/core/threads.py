@@ -43,7 +43,8 @@ def one_thread() -> Iterator[None]:
 def keep_freed_memory() -> None:
     """Undo `MALLOC_TRIM_THRESHOLD_` of the environment: glibc keeps freed memory again, as it does by default.
 
-    A Dask worker gets 64 KiB. Every larger array is then fetched from the system anew, which costs a half more time.
+    A Dask worker gets 64 KiB. Every larger array is then fetched from the system anew, and a clip takes half as long
+    again.
     """
     if "MALLOC_TRIM_THRESHOLD_" not in os.environ:
         return

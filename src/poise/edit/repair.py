@@ -227,7 +227,9 @@ def repair(
     if around is not None:
         # mending a seam may use up the budget that the rest of the round needs
         left, other = left_by(answer), solved(None, True)
-        enough = min(left, (1.0 if answer.number or budget is not None else SHARE) * left_of(before))
+        # where the search gave up, as in `is_in_vain`, the other way has to leave as little as it asks for
+        asked_for = 1.0 if answer.number or budget is not None else SHARE
+        enough = min(left, asked_for * left_of(before))
         if other.number and left_by(other) < enough:
             answer, said = other, (SEAM_STAYS,)
         elif answer.number and left >= left_of(before):
@@ -264,7 +266,7 @@ def repair(
             budget=budget,
             character=body,
             amount=amount,
-            notes=(*said, *_notes(seen, curve, number, is_told=bool(said))),
+            notes=_notes(seen, curve, number, said),
         )
         report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, held)
         report.data["curve"] = [point.report() for point in curve]
@@ -417,11 +419,12 @@ def _require_time(seen: Analysis) -> None:
     )
 
 
-def _notes(seen: Analysis, curve: Sequence[Point], number: int, *, is_told: bool = False) -> tuple[str, ...]:
-    notes: list[str] = []
+def _notes(seen: Analysis, curve: Sequence[Point], number: int, said: Sequence[str]) -> tuple[str, ...]:
+    """What was said of a loop; why the clip is left as it is, or what is still missing; how that is measured."""
+    notes = list(said)
     start, chosen, best = curve[0], curve[number], curve[-1]
-    if is_told and not number:
-        pass
+    if IN_ROUNDS in said:
+        pass  # which says why
     elif len(curve) == 1 and start.left < ENOUGH:
         notes.append("The clip is physical already; it is left as it is.")
     elif len(curve) == 1:

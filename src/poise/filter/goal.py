@@ -45,9 +45,10 @@ SHORTEST, SOON = 0.3, 1.2
 PEAK = 1.875
 """Largest speed of the least-jerk way, times its duration over its length."""
 STANDS_ON = 0.4
-"""Of the time for which a figure stands before it goes home this part is over when its last foot lands, at most."""
-LEAD, AHEAD_OF_IT = 0.3, 1.5
-"""A figure goes home for this part of a step's time before its foot does; a foot lands where it will be after this."""
+"""A figure stands for a while before it goes home; when its last foot lands, at most this part of it is over [1]."""
+LEAD, FOOT_AHEAD = 0.3, 1.5
+"""On the way home, in times of a step [1]: its feet begin so much later than the figure, and step to where it will be
+so much later."""
 FARTHEST = 0.2
 """A foot lands no farther off its place in the clip against the other than this [m], as in people."""
 MOVING = 0.03
@@ -83,7 +84,7 @@ def moving_goal(
     g.settling, g.bending, g.left = p.settling, p.bending, p.left
     g.stride, g.striding, g.drift = p.stride * leg_length, p.striding, p.drift * math.sqrt(scale)
     g.stands_on = STANDS_ON * p.settling
-    g.lead, g.foot_ahead = LEAD * p.striding, AHEAD_OF_IT * p.striding
+    g.lead, g.foot_ahead = LEAD * p.striding, FOOT_AHEAD * p.striding
     g.ankle, g.reach, g.farthest = p.ankle * scale, p.reach * scale, FARTHEST * scale
     inertia = goal.sway_inertia * (mass / 70.0) * scale**2
     g.push, g.twist, g.limit = goal.sway_gain / inertia, goal.twist_gain / inertia, max(goal.sway_limit, 1e-9)

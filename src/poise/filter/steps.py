@@ -364,7 +364,7 @@ TURNS = 0.1
 LONGEST, WIDEST = 0.45, 0.4
 """One step goes no farther past the other foot than this, ahead and aside, for a leg of 0.82 m [m]."""
 CLOSEST = 0.9
-"""And comes no nearer to the other than this part of their distance in the clip [1]."""
+"""On the way home a foot comes no nearer to the other than this part of their distance in the clip [1]."""
 GOES_ON = 1.9
 """A foot that lands later takes this times its way over the largest speed of a protective step [1]."""
 BRAKES = 2.5

@@ -410,9 +410,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         hold, walking: real  a capture point so far off needs no step, and factor on it for a walk [m], [1]
         longest: real  farther off than this it falls [m]
         far: real  it steps where ankles and hips miss by more than this [m]
-        settling, stride, striding: real  after so long it goes home, so far with each step, which takes so long
+        settling, stride, striding: real  it goes home after so long, so far with each step of so long [s], [m], [s]
         drift, lasts: real  a walk goes home no faster; the way home that has begun lasts so long [m/s], [s]
-        stands_on, lead, foot_ahead: real  most of `settling` at a landing; home before its feet, they ahead of it [s]
+        stands_on, lead, foot_ahead: real  most of `settling` while a foot steps; feet begin later, land ahead by [s]
         bending, ankle: real  landing places follow with this time constant; pressure under a foot goes so far [s], [m]
         reach: real  a capture point so far off when the next foot lands needs no help, 0 where none is looked for [m]
         farthest: real  a foot lands no farther from the other, beyond the clip's own way [m]

@@ -65,7 +65,7 @@ class Bodies:
         is_placed: The engine's places and contacts are those of q and v; set it to False to have `move` find them anew.
         calm: How long each tree has rested [s], shape (T + 1,).
         is_asleep: Trees that are left out of the contacts last asked for, and what never moves, shape (T + 1,).
-        left_out: Number of contacts among these, and the deepest overlap [m].
+        asleep_count, asleep_depth: Number of contacts among these, and their deepest overlap [m].
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
         shapes: Of everything but figures and ground.
@@ -85,7 +85,7 @@ class Bodies:
         self._margin, self._dt, self._margins = margin, dt, m.geom_margin.copy()
         self.calm: Array = np.zeros(len(m.tree_dofadr) + 1)
         self.is_asleep: Flags = np.zeros(len(self.calm), dtype=np.bool_)
-        self.left_out = 0, 0.0
+        self.asleep_count, self.asleep_depth = 0, 0.0
         self._has_shifted: Flags = np.zeros(m.nbody, dtype=np.bool_)
         self._speeds, self._fastest = np.zeros(m.ngeom), np.zeros(len(self.calm))
         self._sizes = np.where(np.isin(m.geom_type, GROUND), 0.0, m.geom_rbound)
@@ -281,7 +281,7 @@ class Bodies:
         find_sleepers(trees, self._has_shifted[self.geom_body[geoms]].any(axis=1), rests, sleeps)
         self.is_asleep = sleeps
         quiet = sleeps[trees].all(axis=1)
-        self.left_out = int(quiet.sum()), float(np.max(-away[quiet], initial=0.0))
+        self.asleep_count, self.asleep_depth = int(quiet.sum()), float(np.max(-away[quiet], initial=0.0))
         return known[~quiet]
 
     def _contacts(self, known: Index) -> Touches:

@@ -441,10 +441,10 @@ class World:
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
         on = bodies.figure_of[own.trees]
-        self._numbers["contacts"].append(float(count - len(bodies.apart) + bodies.left_out[0]))
+        self._numbers["contacts"].append(float(count - len(bodies.apart) + bodies.asleep_count))
         self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
         self._numbers["cut"].append(float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()))
-        self._numbers["penetration"].append(float(np.max(-own.gaps, initial=bodies.left_out[1])))
+        self._numbers["penetration"].append(float(np.max(-own.gaps, initial=bodies.asleep_depth)))
         k, side = np.nonzero(on >= 0)
         if len(k):
             given, still = bodies.impulses(own, p)
