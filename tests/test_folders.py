@@ -54,6 +54,19 @@ def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.Captu
     assert list(states.values()).count("done") == 3
 
 
+def test_the_page_of_a_folder_says_who_falls(tmp_path: Path) -> None:
+    clip, out = tmp_path / "in", tmp_path / "out"
+    clip.mkdir()
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.5), clip / "a.bvh")
+    told = {}
+    for newtons in (100, 6000):
+        push = f"chest {newtons} 0 0 @0.2+0.2"
+        assert run(["simulate", str(clip), "-o", str(out / str(newtons)), "--push", push, "--jobs", "1"]) == 0
+        told[newtons] = (out / str(newtons) / "index.html").read_text(encoding="utf-8")
+    assert "The figure falls at " in told[6000]
+    assert "falls" not in told[100]
+
+
 def test_a_run_that_nobody_watches_says_how_far_it_is(
     clips: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

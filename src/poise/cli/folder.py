@@ -161,6 +161,8 @@ def work(job: Job) -> Done:
     data = _printed(said.getvalue())
     own_warnings = data.get("warnings", [])  # `poise info` prints its own
     warnings += tuple(w for w in own_warnings if isinstance(w, str) and w not in warnings)
+    if isinstance(fall := data.get("fall"), dict) and "start" in fall:
+        warnings += (f"The figure falls at {fall['start']:.2f} s.",)
     found = _measures(data)
     return Done(job.name, state, message, job.target, job.key, sum(os.times()[:4]) - began, found, warnings)
 
