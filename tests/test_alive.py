@@ -475,6 +475,22 @@ def test_a_step_of_a_fall_adds_neither_energy_nor_momentum() -> None:
         assert energy(after, out) <= energy(state, v) + 1e-8
 
 
+def test_energy_of_the_ground_in_a_limp_leg_is_taken_from_it_in_one_step() -> None:
+    """A straight leg's toes met the ground at 3 m/s: its knee turned aside at 21 rad/s and gained 11 J in a step."""
+    motion, character = walk()
+    model, dt = model_of(character), 1.0 / 60.0
+    v = np.zeros(model.nv)
+    v[character.v_addresses[character.roles["left_knee"]] :][:3] = [9.0, 0.0, -21.0]
+    state = State(model).at(motion_to_q(character, motion)[0], v)
+    a: Array = np.asarray(np.linalg.solve(state.M, -state.bias), dtype=np.float64)
+    q, excess = model.integrate(state.q, v + dt * a, dt), 0.5 * 0.5 * float(v @ state.M @ v)
+    energies = []
+    for work in (0.0, excess):
+        out = kept(state, a, q, v + dt * a, dt, work)
+        energies.append(0.5 * float(out @ State(model).at(q, out).M @ out))
+    assert energies[0] - energies[1] == pytest.approx(excess, rel=0.1)
+
+
 def test_what_leaves_the_ground_is_not_pushed_by_it() -> None:
     up, rises = np.tile([0.0, 0.0, 1.0], (4, 1)), np.array([-1.0, 1.0, 1.0, 1.0])
     velocities = rises[:, None] * up

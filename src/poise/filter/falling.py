@@ -55,7 +55,7 @@ ON_GROUND = 0.5
 """A falling figure's point touches the ground when it is lower than this part of the preset's contact height."""
 SLIDING = 0.3
 """Friction only slows down a point that slides faster than this [m/s]."""
-SLOWED = 0.1
+SLOWED = 0.5
 """Part of their speed that joints lose in a step at most, for energy that no force gave."""
 SLOW = 0.05
 """A figure whose center of mass moves slower than this [m/s] while it lies has come to rest."""
