@@ -186,7 +186,8 @@ class SteppingBack:
         if moving is None and points is not None:
             if not returns or self._rested >= self._pause:
                 reach = self._longest if swing is not None else (math.inf, math.inf) if returns else None
-                moving = self._hurry(offsets, limbs, np.array(home), points, reach)
+                goes_home = returns and swing is None
+                moving = self._hurry(offsets, limbs, np.array(home), points, reach, goes_home=goes_home)
         elif moving is None and self._rested >= self._pause:
             moving = self._begin(offsets, limbs, away)
         self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
@@ -259,14 +260,14 @@ class SteppingBack:
         return chosen
 
     def _hurry(
-        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, reach: Pair | None
-    ) -> _Limb | None:
+        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, reach: Pair | None, *,
+        goes_home: bool,
+    ) -> _Limb | None:  # fmt: skip
         """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there.
 
-        With a reach of one step, ahead and aside [m], which is infinite on the way home, feet take turns: the one goes
-        that has farther to go.
+        With a reach of one step, ahead and aside [m], feet take turns: the one goes that has farther to go. It goes to
+        its own end on the way home, not to where the goal rests by then.
         """
-        returns = reach is not None and math.isinf(reach[0])
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
             return None
         chosen, foremost, end = None, -math.inf, home
@@ -281,18 +282,17 @@ class SteppingBack:
                     continue
             ahead = home - here
             # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
-            lead = float((points[limb.points, :2].mean(axis=0) + here) @ ahead) / max(
-                float(np.linalg.norm(ahead)), 1e-9
-            )
+            far = max(float(np.linalg.norm(ahead)), 1e-9)
+            lead = float((points[limb.points, :2].mean(axis=0) + here) @ ahead) / far
             first = way + (lead if reach is None else TURNS * lead)
             if first > foremost:
                 chosen, foremost, end = limb, first, its_end
         if chosen is not None:
             # a foot that comes after one that caught the figure does not hurry
             is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not returns
-            chosen.end, chosen.speed = end if returns else None, None
-            chosen.fastest = self._pace if returns else self._swift if is_first else self._brisk
+            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not goes_home
+            chosen.end, chosen.speed = end if goes_home else None, None
+            chosen.fastest = self._pace if goes_home else self._swift if is_first else self._brisk
             chosen.start = offsets[chosen.points, :2].copy()
         return chosen
 
@@ -360,11 +360,11 @@ second one without a force at the root, and where nothing hurries."""
 LIFTS = 0.12, 0.88
 """A foot that steps from the ground lifts before it moves: it moves in this part of the step's time [1]."""
 TURNS = 0.1
-"""On the way home a foot that is farther ahead goes first only by this part of its lead [1]."""
+"""Where feet take turns, the foot that is farther ahead goes first only by this part of its lead [1]."""
 LONGEST, WIDEST = 0.45, 0.4
 """One step goes no farther past the other foot than this, ahead and aside, for a leg of 0.82 m [m]."""
 CLOSEST = 0.9
-"""On the way home a foot comes no nearer to the other than this part of their distance in the clip [1]."""
+"""Where feet take turns, one comes no nearer to the other than this part of their distance in the clip [1]."""
 GOES_ON = 1.9
 """A foot that lands later takes this times its way over the largest speed of a protective step [1]."""
 BRAKES = 2.5
