@@ -1,9 +1,8 @@
 """What a figure targets for that has lost its balance: its hands go to the ground first, then its muscles let go.
 
 Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; then
-its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy: hips, knees,
-shoulders and elbows go limp under what they bear. What touches the ground is asked to stay where it is, as far as
-friction can.
+its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy: hips and knees
+go limp under what they bear. What touches the ground is asked to stay where it is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -103,6 +102,11 @@ def tension(fall: Fall, held: Array) -> Array:
     return np.maximum(fall.high, held * max(0.0, 1.0 - fall.low / LETTING))
 
 
+def calmness(fall: Fall) -> float:
+    """0 for a figure that has just come down, 1 for one that settles where it is."""
+    return min(max((fall.low - LYING) / CALMING, 0.0), 1.0)
+
+
 def joint_accelerations(error: Array, velocity: Array, weight: Array, high: Array) -> Array:
     """Acceleration asked of every dof: to the pose of the fall while it comes down, then as limbs sink, shape (nv,).
 
@@ -153,20 +157,22 @@ class Limpness(NamedTuple):
 
 
 def limp_dofs(character: Character, model: Model) -> Flags:
-    """Dofs of hips, knees, shoulders and elbows, which let go of the weight they bear, shape (nv,)."""
+    """Dofs of hips and knees, which let go of the weight they bear, shape (nv,).
+
+    Arms that went limp, too, would drop the trunk at once, and that throws the legs up.
+    """
     limp = np.zeros(model.body_count, dtype=np.bool_)
-    collars = {character.roles.get("left_collar"), character.roles.get("right_collar")}
     for limb in character.limbs:
-        if limb.kind in ("leg", "arm"):
-            limp[[b + 1 for b in limb.bodies if b not in collars][:2]] = True
+        if limb.kind == "leg":
+            limp[[b + 1 for b in limb.bodies[:2]]] = True
     return limp[model.dof_body]
 
 
 def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
-    """How joints let go as the figure comes down: hips, knees, shoulders and elbows give way under what lies on them.
+    """How joints let go as the figure comes down: hips and knees give way under what lies on them.
 
-    Their torque is then asked to be τ = −d v⁺, that of tissue. Light ends of limbs are held by their pose alone, else
-    the ground would shake them.
+    Their torque is then asked to be τ = −d v⁺, that of tissue. Feet, arms and trunk are held by their pose alone, else
+    the ground would shake light ends.
 
     Args:
         velocity: Shape (nv,).
@@ -175,7 +181,7 @@ def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
         limp: See `limp_dofs`, shape (nv,).
     """
     acts, speed = tension(fall, held), np.abs(velocity)
-    calm = min(max((fall.low - LYING) / CALMING, 0.0), 1.0)
+    calm = calmness(fall)
     pose = np.concatenate([np.ones(6), tone(velocity, fall, held)])
     pose[limp] = TONE * np.clip(acts + calm + speed / HASTY, 0.0, 1.0)[limp]
     torque = np.where(limp, LIMP * (1.0 - acts) * (1.0 - calm), 0.0)

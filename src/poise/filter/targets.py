@@ -214,7 +214,7 @@ def falling_targets(
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < falling.ON_GROUND * f.band
-    weight = falling.sinking(model, state, touches)
+    weight = (1.0 - falling.calmness(fall)) * falling.sinking(model, state, touches)
     held = falling.held_longer(setup.character, model)
     limp = falling.limpness(state.v, fall, held, falling.limp_dofs(setup.character, model))
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, held)
