@@ -318,6 +318,14 @@ def test_a_clip_without_a_skeleton_is_refused_with_the_reason(
 # --- warnings
 
 
+def test_a_fall_without_a_push_is_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steep = ["--terrain", "slope:30", "--physicality", "strict"]
+    assert run(["simulate", str(walk), *steep, "-o", str(tmp_path / "a.bvh")]) == 0
+    assert "The figure falls at " in capsys.readouterr().out
+    assert run(["simulate", str(walk), "-o", str(tmp_path / "b.bvh")]) == 0
+    assert "falls" not in capsys.readouterr().out
+
+
 def test_a_push_after_the_end_is_told(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", str(walk), "-o", str(tmp_path / "no.bvh"), "--push", "chest 300 0 0 @5+0.2"]
     assert run(words) == 2

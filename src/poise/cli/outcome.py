@@ -237,6 +237,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     if d["events"] and result.terrain.spec.startswith("platform"):
         lines.append("The deck's own way is counted in what the pushes moved.")
     lines += [_push_line(event) for event in d["events"]]
+    fall = d.get("fall")
+    if fall and not any(event["outcome"] == "fallen" for event in d["events"]):
+        lines.append(f"The figure falls at {fall['start']:.2f} s.")
     for name, count in d["solver"]["conflicts"].items():
         lines.append(f"Gave way in {count} steps: {name}")
     odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
