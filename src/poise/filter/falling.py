@@ -1,8 +1,8 @@
-"""What a figure targets for that has lost its balance: its hands go to the ground first, then its muscles let go.
+"""Targets of a figure that has lost its balance: hands go to the ground first, then muscles let go.
 
-Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; then
-its limbs sink by their own weight, slowed down by tissue, so that a figure that lies gains no energy: hips and knees
-go limp under what they bear. What touches the ground is asked to stay where it is, as far as friction can.
+Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down. Then hips and
+knees go limp under what they bear, and other limbs sink by their own weight, slowed down by tissue. After a second all
+joints settle where they are. What touches the ground is asked to stay where it is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ twice as much at this speed [rad/s]."""
 HASTY = 4.0
 """A limp joint as fast as this is slowed down by all of its muscles [rad/s]."""
 LYING, CALMING = 1.0, 0.5
-"""A figure that has been down for so long settles where it is, in so long [s]."""
+"""After so long on the ground limp joints stiffen and limbs stop sinking; this takes so long [s]."""
 SETTLING = 0.3
-"""So long after it has come down limbs sink, then they settle where they are [s]."""
+"""So long after it has come down, joints that are not limp begin to follow more firmly what they are asked [s]."""
 LEAVING = 0.1
 """A point that rises faster than this from the ground is not pushed by it [m/s]."""
 ON_GROUND = 0.5
@@ -90,7 +90,10 @@ def highness(height: float, standing: float) -> float:
 
 
 def held_longer(character: Character, model: Model) -> Array:
-    """Part of the muscles that act on every dof of a figure that has just come down, shape (nv,): heads do not drop."""
+    """Part of the muscles that still act on every dof just after the figure came down, shape (nv,).
+
+    Zero except for neck and arms, so that the head does not drop.
+    """
     held = np.zeros(model.body_count)
     for limb in character.limbs:
         held[[b + 1 for b in limb.bodies]] = HELD.get(limb.kind, 0.0)
@@ -103,7 +106,7 @@ def tension(fall: Fall, held: Array) -> Array:
 
 
 def calmness(fall: Fall) -> float:
-    """0 for a figure that has just come down, 1 for one that settles where it is."""
+    """How far a figure that lies has settled: 0 until `LYING` after it came down, 1 from `CALMING` later."""
     return min(max((fall.low - LYING) / CALMING, 0.0), 1.0)
 
 
@@ -159,20 +162,19 @@ class Limpness(NamedTuple):
 def limp_dofs(character: Character, model: Model) -> Flags:
     """Dofs of hips and knees, which let go of the weight they bear, shape (nv,).
 
-    Arms that went limp, too, would drop the trunk at once, and that throws the legs up.
+    Limp arms, or forelegs, would drop the trunk at once, and that throws the legs up.
     """
+    roles = [character.roles.get(f"{side}_{name}") for side in ("left", "right") for name in ("hip", "knee")]
     limp = np.zeros(model.body_count, dtype=np.bool_)
-    for limb in character.limbs:
-        if limb.kind == "leg":
-            limp[[b + 1 for b in limb.bodies[:2]]] = True
+    limp[[body + 1 for body in roles if body is not None]] = True
     return limp[model.dof_body]
 
 
 def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
     """How joints let go as the figure comes down: hips and knees give way under what lies on them.
 
-    Their torque is then asked to be τ = −d v⁺, that of tissue. Feet, arms and trunk are held by their pose alone, else
-    the ground would shake light ends.
+    Their torque is then asked to be τ = −d v⁺, that of tissue, until they settle. All other joints only follow the
+    acceleration asked of them: the ground would shake limp feet.
 
     Args:
         velocity: Shape (nv,).
@@ -180,11 +182,10 @@ def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
         held: See `held_longer`, shape (nv,).
         limp: See `limp_dofs`, shape (nv,).
     """
-    acts, speed = tension(fall, held), np.abs(velocity)
-    calm = calmness(fall)
+    calm, speed = calmness(fall), np.abs(velocity)
     pose = np.concatenate([np.ones(6), tone(velocity, fall, held)])
-    pose[limp] = TONE * np.clip(acts + calm + speed / HASTY, 0.0, 1.0)[limp]
-    torque = np.where(limp, LIMP * (1.0 - acts) * (1.0 - calm), 0.0)
+    pose[limp] = TONE * np.clip(fall.high + calm + speed[limp] / HASTY, 0.0, 1.0)
+    torque = np.where(limp, LIMP * (1.0 - fall.high) * (1.0 - calm), 0.0)
     return Limpness(pose, torque, TISSUE * (1.0 + speed / QUICK))
 
 
@@ -192,6 +193,7 @@ def tone(velocity: Array, fall: Fall, held: Array) -> Array:
     """Factor on the weight of the pose of every joint, shape (nv − 6,): one that lies still is left to its weight.
 
     A joint that moves is slowed down with full weight, else light limbs would whirl; so is all that has settled.
+    `limpness` has another one for limp joints.
     """
     settled = np.maximum(0.0, fall.low - SETTLING - LETTING * (held[6:] > 0.0))
     return TONE * np.clip(tension(fall, held)[6:] + SLACK + np.abs(velocity[6:]) / BRISK + settled, 0.0, 1.0)
