@@ -262,17 +262,18 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
             g.lasts = g.foot_ahead + g.striding * before / g.stride
             if not stands:
                 g.lasts = max(g.lasts, PEAK * before / g.drift)
-        left, speed, turn = eased_back((g.since - g.settling) / g.lasts)
-        g.rest[:], g.rest_rates[0] = left * g.start, speed / g.lasts * g.start
-        g.rest_rates[1] = turn / g.lasts**2 * g.start
-        if left == 0.0:
+        gone, speed, turn = smooth(min((g.since - g.settling) / g.lasts, 1.0))
+        g.rest[:], g.rest_rates[0] = (1.0 - gone) * g.start, -speed / g.lasts * g.start
+        g.rest_rates[1] = -turn / g.lasts**2 * g.start
+        if gone == 1.0:
             g.is_returning, g.since = False, g.settling
     size = math.hypot(*g.rest)
     g.steps = bool(size and (g.steps or size > g.far))
     g.stance[:] = g.rest if g.steps else 0.0
     if g.steps and g.is_returning and stands:
         time = g.since - g.settling
-        g.stance[:] = eased_back((time + g.foot_ahead) / g.lasts if time >= g.lead else 0.0)[0] * g.start
+        gone = smooth(min((time + g.foot_ahead) / g.lasts, 1.0))[0] if time >= g.lead else 0.0
+        g.stance[:] = (1.0 - gone) * g.start
     lead = math.hypot(*(out + g.ground - f.standing if f.standing_count else out))
     g.falls = g.falls or (size > before and (lead > g.longest if g.is_guided else size > g.far))
     if support is not None:
@@ -284,11 +285,13 @@ def _recover(g: Block, f: Block, support: Support | None) -> None:
         g.landing[:] = 0.0
 
 
-def eased_back(s: float) -> tuple[float, float, float]:
-    """Least-jerk way from 1 to 0 at part s of its time: 1 − 10 s³ + 15 s⁴ − 6 s⁵, and its two derivatives."""
-    s = min(s, 1.0)
-    left = 1.0 - s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
-    return left if s < 1.0 else 0.0, -30.0 * s * s * (1.0 - s) ** 2, -60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+def smooth(s: float) -> tuple[float, float, float]:
+    """Least-jerk way from 0 to 1 at part s of its time: 10 s³ − 15 s⁴ + 6 s⁵, and its two derivatives."""
+    return (
+        s**3 * (10.0 - 15.0 * s + 6.0 * s * s),
+        30.0 * s * s * (1.0 - s) ** 2,
+        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
+    )
 
 
 def _accelerate(g: Block, force: Array, support: Support | None, weight: float) -> None:

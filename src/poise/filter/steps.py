@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core.typing import Array, Flags
-from poise.filter.goal import PEAK
+from poise.filter.goal import PEAK, smooth
 from poise.filter.preset import Protective, Stepping
 
 Pair = tuple[float, float]
@@ -260,9 +260,15 @@ class SteppingBack:
         return chosen
 
     def _hurry(
-        self, offsets: Array, seen: list[list[float]], home: Array, points: Array, reach: Pair | None, *,
+        self,
+        offsets: Array,
+        seen: list[list[float]],
+        home: Array,
+        points: Array,
+        reach: Pair | None,
+        *,
         goes_home: bool,
-    ) -> _Limb | None:  # fmt: skip
+    ) -> _Limb | None:
         """Let the foot go that is foremost on the way to where the goal will rest, if one is far from there.
 
         With a reach of one step, ahead and aside [m], feet take turns: the one goes that has farther to go. It goes to
@@ -373,15 +379,6 @@ FOLLOWS = 0.7
 """Its place follows the capture point for this part of that time [1]."""
 LATEST = 0.15
 """It decides to land later no earlier than this before its landing, for a leg of 0.82 m [s]."""
-
-
-def smooth(s: float) -> tuple[float, float, float]:
-    """Least-jerk way from 0 to 1 at part s of its time: 10 s³ − 15 s⁴ + 6 s⁵, and its two derivatives."""
-    return (
-        s**3 * (10.0 - 15.0 * s + 6.0 * s * s),
-        30.0 * s * s * (1.0 - s) ** 2,
-        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
-    )
 
 
 def fading(s: float) -> tuple[float, float, float]:

@@ -1,6 +1,8 @@
 /* The goal that pushes carry along, and the trunk that they turn. Twins: filter/goal.py, which explains them. */
 #include "core.h"
 
+#define PEAK 1.875 /* largest speed of the least-jerk way, times its duration over its length */
+
 typedef struct {
     real place[2], time, after;
 } Support;
@@ -61,11 +63,11 @@ static void next_landing(const MovingGoal *g, const Support *s, real *out) {
     for (int c = 0; c < 2; c++) out[c] = s->place[c] + part * out[c] - g->shift[c];
 }
 
-static void eased_back(real s, real *out) {
+static void smooth(real s, real *out) {
     s = smaller(s, 1.0);
-    out[0] = s < 1.0 ? 1.0 - s * s * s * (10.0 - 15.0 * s + 6.0 * s * s) : 0.0;
-    out[1] = -30.0 * s * s * (1.0 - s) * (1.0 - s);
-    out[2] = -60.0 * s * (1.0 - s) * (1.0 - 2.0 * s);
+    out[0] = s * s * s * (10.0 - 15.0 * s + 6.0 * s * s);
+    out[1] = 30.0 * s * s * (1.0 - s) * (1.0 - s);
+    out[2] = 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s);
 }
 
 static void recover(MovingGoal *g, const Frame *f, const Support *s) {
@@ -90,24 +92,24 @@ static void recover(MovingGoal *g, const Frame *f, const Support *s) {
             memcpy(g->start, g->rest, 2 * sizeof(real));
             g->is_returning = 1, g->since = g->settling;
             g->lasts = g->foot_ahead + g->striding * before / g->stride;
-            if (!stands) g->lasts = larger(g->lasts, 1.875 * before / g->drift);
+            if (!stands) g->lasts = larger(g->lasts, PEAK * before / g->drift);
         }
-        real left[3];
-        eased_back((g->since - g->settling) / g->lasts, left);
+        real gone[3];
+        smooth((g->since - g->settling) / g->lasts, gone);
         for (int c = 0; c < 2; c++) {
-            g->rest[c] = left[0] * g->start[c];
-            g->rest_rates[c] = left[1] / g->lasts * g->start[c];
-            g->rest_rates[2 + c] = left[2] / (g->lasts * g->lasts) * g->start[c];
+            g->rest[c] = (1.0 - gone[0]) * g->start[c];
+            g->rest_rates[c] = -gone[1] / g->lasts * g->start[c];
+            g->rest_rates[2 + c] = -gone[2] / (g->lasts * g->lasts) * g->start[c];
         }
-        if (left[0] == 0.0) g->is_returning = 0, g->since = g->settling;
+        if (gone[0] == 1.0) g->is_returning = 0, g->since = g->settling;
     }
     real size = length(g->rest);
     g->steps = size != 0.0 && (g->steps || size > g->far);
-    real time = g->since - g->settling, then[3];
+    real time = g->since - g->settling, then[3] = {0.0};
     for (int c = 0; c < 2; c++) g->stance[c] = g->steps ? g->rest[c] : 0.0;
     if (g->steps && g->is_returning && stands) {
-        eased_back(time >= g->lead ? (time + g->foot_ahead) / g->lasts : 0.0, then);
-        for (int c = 0; c < 2; c++) g->stance[c] = then[0] * g->start[c];
+        if (time >= g->lead) smooth((time + g->foot_ahead) / g->lasts, then);
+        for (int c = 0; c < 2; c++) g->stance[c] = (1.0 - then[0]) * g->start[c];
     }
     real lead[2];
     for (int c = 0; c < 2; c++) lead[c] = out[c] + (f->standing_count ? g->ground[c] - f->standing[c] : 0.0);
