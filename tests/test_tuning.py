@@ -69,6 +69,28 @@ def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(tmp_path: Path) -> N
         tune("run", RANGES, tries=12, cost=bowl, log=log, character=figure("child"), **HOW)
 
 
+def test_cases_are_checked_before_anything_runs() -> None:
+    pytest.importorskip("cma")
+
+    def never(result: SynthesisResult, case: Any) -> float:
+        raise AssertionError("a case was run")
+
+    with pytest.raises(UnknownName, match="no option 'sped'"):
+        tune("run", RANGES, held_out=[{"sped": 3.0}], tries=1, cost=never, **HOW)
+    with pytest.raises(InvalidValue, match="sets sinks, which is tuned"):
+        tune("run", RANGES, cases=[{"sinks": 0.05}], tries=1, cost=never, **HOW)
+
+
+def test_a_broken_line_among_the_tries_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("cma")
+    log = tmp_path / "tries"
+    tune("run", RANGES, tries=3, cost=bowl, log=log, **HOW)
+    lines = log.read_text().splitlines()
+    log.write_text("\n".join([*lines[:2], lines[2][:9], lines[3]]) + "\n")
+    with pytest.raises(FileFormatError, match="not a list of tries"):
+        tune("run", RANGES, tries=3, cost=bowl, log=log, **HOW)
+
+
 def test_a_case_costs_a_fall_and_a_wrong_speed() -> None:
     pytest.importorskip("cma")
     stands = tune("balance", {"friction": (0.0, 1.0)}, tries=1, population=2, seconds=0.1).before[0]

@@ -197,7 +197,7 @@ def tune_behavior(
     overwrite: bool,
 ) -> None:
     """Search options of a behavior and write them to a gains file; OUT.toml.tries keeps every try, to go on later."""
-    from poise.synthesis.behaviors.behavior import named, shown
+    from poise.synthesis.behaviors.behavior import named
     from poise.synthesis.tuning import tune
 
     if output is None or output.suffix.lower() != ".toml":
@@ -214,11 +214,8 @@ def tune_behavior(
             raise InvalidValue(f"Cannot read --tune {text!r}. Write NAME or NAME=LOW:HIGH.") from None
         ranges[name] = (low, high)
 
-    def read(texts: Sequence[str], flag: str) -> list[dict[str, Any]]:
-        pairs = [[name_and_value(word, "speed=2", flag) for word in text.split()] for text in texts]
-        return [
-            {k: named(behavior.declared, k, behavior.name).checked(f"{flag} {k}", v) for k, v in case} for case in pairs
-        ]
+    def read(texts: Sequence[str], flag: str) -> list[dict[str, str]]:
+        return [dict(name_and_value(word, "speed=2", flag) for word in text.split()) for text in texts]
 
     def tell(number: int, cost: float, least: float) -> None:
         note(f"try {number} of {tries}: cost {cost:.3f}, least so far {least:.3f}")
@@ -241,7 +238,6 @@ def tune_behavior(
         ("held out", found.held_before, found.held_after),
     ):
         for old, new in zip(before, after, strict=True):
-            case = " ".join(f"{k}={shown(v)}" for k, v in new.case.items())
-            said = f"{title} {case}".rstrip()
+            said = f"{title} {new.typed}".rstrip()
             out().print(f"{said}: cost {old.cost:.3f} before, {new.cost:.3f} after", markup=False)
     out().print(f"{output}: poise synthesize {behavior.name} --gains {output} -o out.bvh runs with it.", markup=False)

@@ -24,6 +24,7 @@ from poise.cli import options
 from poise.cli.app import WRONG_USE, ProgressLines, answered, note, out, print_json
 from poise.cli.folder_page import MEASURES, Done, summary_page
 from poise.cli.options import flag, option
+from poise.cli.outcome import falls_at
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnreadableFile
@@ -162,7 +163,7 @@ def work(job: Job) -> Done:
     own_warnings = data.get("warnings", [])  # `poise info` prints its own
     warnings += tuple(w for w in own_warnings if isinstance(w, str) and w not in warnings)
     if isinstance(fall := data.get("fall"), dict) and "start" in fall:
-        warnings += (f"The figure falls at {fall['start']:.2f} s.",)
+        warnings += (falls_at(fall),)
     found = _measures(data)
     return Done(job.name, state, message, job.target, job.key, sum(os.times()[:4]) - began, found, warnings)
 
@@ -307,27 +308,9 @@ def _workers(jobs: str | None) -> Iterator[dict[str, Any]]:
 
 def _note(manifest: Path, result: Done) -> None:
     """A line more in the manifest, whole or not at all."""
-    from poise.io.files import why
+    from poise.io.files import append_line
 
-    line = (json.dumps(asdict(result)) + "\n").encode("utf-8", "backslashreplace")
-    try:
-        with manifest.open("r+b", buffering=0) as file:
-            end = file.seek(0, os.SEEK_END)
-            if end and _last_byte(file) != b"\n":  # a crash cut off the line before
-                line = b"\n" + line
-            try:
-                while line:
-                    line = line[file.write(line) :]
-            except OSError:
-                file.truncate(end)
-                raise
-    except OSError as error:
-        raise UnreadableFile(f"{manifest} cannot be written: {why(error)}. Then go on with --resume.") from error
-
-
-def _last_byte(file: io.FileIO) -> bytes:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1)
+    append_line(manifest, json.dumps(asdict(result)), "Then go on with --resume.")
 
 
 def _jobs(
@@ -339,13 +322,15 @@ def _jobs(
     asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
     request = json.dumps([name, to, asked], sort_keys=True, default=str)
     found, taken = [], set[str]()
-    inside = None if place is None else place.resolve()
+    is_folder, inside = folder.is_dir(), None if place is None else place.resolve()
+    if not is_folder or inside == folder.resolve():
+        inside = None
     for path in clip_files([folder]):
-        if folder.is_dir() and inside not in (None, folder.resolve()) and path.resolve().is_relative_to(inside):
+        if inside is not None and path.resolve().is_relative_to(inside):  # new files of an earlier run
             continue
         seen = path.stat()
         for clip in clips_in(path, given):
-            short = path.relative_to(folder) if folder.is_dir() else Path(path.name)
+            short = path.relative_to(folder) if is_folder else Path(path.name)
             new = dict(given) | {source: path}
             label, stamp = os.fspath(short), f"{request} {seen.st_size} {seen.st_mtime_ns}"
             if clip is not None:

@@ -239,13 +239,18 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     lines += [_push_line(event) for event in d["events"]]
     fall = d.get("fall")
     if fall and not any(event["outcome"] == "fallen" for event in d["events"]):
-        lines.append(f"The figure falls at {fall['start']:.2f} s.")
+        lines.append(falls_at(fall))
     for name, count in d["solver"]["conflicts"].items():
         lines.append(f"Gave way in {count} steps: {name}")
     odd = {k: v for k, v in d["solver"]["fallbacks"].items() if v}
     lines += [SOLVER[k].format(steps=f"{v} step{'s' * (v != 1)}") for k, v in odd.items()]
     for line in lines:
         out().print(line, markup=False)
+
+
+def falls_at(fall: dict[str, Any]) -> str:
+    """The sentence for the fall of a report."""
+    return f"The figure falls at {fall['start']:.2f} s."
 
 
 def _length(meters: float) -> str:

@@ -120,6 +120,34 @@ def write_atomically(path: Path, data: bytes | str) -> None:
         file.write(data)
 
 
+def append_line(path: Path, line: str, cure: str) -> None:
+    """A line more in a file that is there, whole or not at all; what is not Unicode is written as an escape.
+
+    Args:
+        path: The file. If a crash cut off its last line, that gets its end first.
+        line: Without its end.
+        cure: Added to the error.
+
+    Raises:
+        UnreadableFile: if it cannot be written.
+    """
+    data = (line + "\n").encode("utf-8", "backslashreplace")
+    try:
+        with path.open("r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            if end:
+                file.seek(-1, os.SEEK_END)
+                data = data if file.read(1) == b"\n" else b"\n" + data
+            try:
+                while data:
+                    data = data[file.write(data) :]
+            except OSError:
+                file.truncate(end)
+                raise
+    except OSError as error:
+        raise UnreadableFile(f"{path} cannot be written: {why(error)}. {cure}") from error
+
+
 def write_json(path: str | os.PathLike[str], data: Any) -> None:
     """Write a report as JSON, whole or not at all; a number that is not finite is an error of ours."""
     write_atomically(Path(path), json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")

@@ -28,7 +28,7 @@ from poise.body.character import Character
 from poise.body.toml_file import to_toml
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
 from poise.core.typing import Array
-from poise.io.files import parse_toml, quoted, read_text, write_atomically
+from poise.io.files import append_line, parse_toml, quoted, read_text, write_atomically
 from poise.synthesis.behaviors.behavior import Behavior, named, shown
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.figure import Settings
@@ -63,6 +63,11 @@ class Outcome:
     fell: float | None
     speed: float
 
+    @property
+    def typed(self) -> str:
+        """Its case as it is typed: "speed=2 friction=0.5"."""
+        return " ".join(f"{name}={shown(value)}" for name, value in self.case.items())
+
 
 @dataclass(frozen=True)
 class Tuned:
@@ -94,8 +99,7 @@ class Tuned:
             ("held_out", self.held_before, self.held_after),
         ):
             for old, new in zip(before, after, strict=True):
-                case = " ".join(f"{k}={shown(v)}" for k, v in new.case.items())
-                lines += ["", f"[[found.{key}]]", f"case = {quoted(case)}"]
+                lines += ["", f"[[found.{key}]]", f"case = {quoted(new.typed)}"]
                 for name, outcome in (("before", old), ("after", new)):
                     fell = "" if outcome.fell is None else f", fell_s = {outcome.fell:.2f}"
                     lines.append(f"{name} = {{ cost = {outcome.cost:.4f}, speed = {outcome.speed:.3f}{fell} }}")
@@ -152,7 +156,9 @@ def tune(
         on_try: Called with the number of a try, its cost and the least one so far.
 
     Raises:
-        InvalidValue: if an option, a range or a number makes no sense, or the log is of another search.
+        InvalidValue: if an option, a range or a number makes no sense, a case sets an option that is tuned, or the log
+            is of another search.
+        UnknownName: if the behavior has no such option.
         MissingExtra: if `cma` is not installed.
 
     Example:
@@ -172,18 +178,21 @@ def tune(
     if np.any((start < low) | (start > high)):
         raise InvalidValue("A range does not hold the value at the start: " + _ranges_said(bounds, start) + ".")
 
+    cases = [_checked(wanted, case, bounds) for case in cases]
+    held_out = [_checked(wanted, case, bounds) for case in held_out]
+    how = settings or Settings()
     method = cma()
 
     def run(values: Array, some: Sequence[Case]) -> tuple[Outcome, ...]:
         options = dict(zip(names, values.tolist(), strict=True))
-        return tuple(_outcome(wanted, case, options, character, seconds, settings, cost) for case in some)
+        return tuple(_outcome(wanted, case, options, character, seconds, how, cost) for case in some)
 
     book = _Book(
         log,
         {
             "behavior": wanted.name,
             "ranges": {name: list(pair) for name, pair in bounds.items()},
-            "cases": [dict(case) for case in cases],
+            "cases": cases,
             "options": {name: option.default for name, option in wanted.declared.items()},
             "character": None if character is None else hashlib.sha256(to_toml(character).encode()).hexdigest()[:16],
             "settings": None if settings is None else repr(settings),
@@ -221,19 +230,20 @@ def tune(
                 break
         if len(costs) == population:
             strategy.tell(drawn, costs)
+    held_before = run(start, held_out)
     return Tuned(
         wanted.name,
         dict(zip(names, best.tolist(), strict=True)),
         before,
-        run(best, cases),
-        run(start, held_out),
-        run(best, held_out),
+        before if best is start else run(best, cases),
+        held_before,
+        held_before if best is start else run(best, held_out),
         {
             "method": f"CMA-ES, cma {method.__version__}",
             "seed": seed,
             "tries": tries,
             "population": population,
-            "seconds": wanted.setup().seconds if seconds is None else seconds,
+            "seconds": wanted.setup(is_literal=how.is_literal).seconds if seconds is None else seconds,
             "ranges": _ranges_said(bounds, start),
         },
     )
@@ -269,6 +279,16 @@ def _bounds(behavior: Behavior, ranges: Ranges | Sequence[str]) -> dict[str, tup
     return bounds
 
 
+def _checked(behavior: Behavior, case: Case, bounds: Ranges) -> dict[str, Any]:
+    """A case with its values as the behavior takes them."""
+    every = behavior.chosen(case)
+    if tuned := [name for name in case if name in bounds]:
+        raise InvalidValue(
+            f"A case sets {', '.join(tuned)}, which is tuned; leave it out of the case or of the ranges."
+        )
+    return {name: every[name] for name in case}
+
+
 def _ranges_said(bounds: Ranges, start: Array) -> str:
     return ", ".join(f"{k} {a:g} to {b:g} from {x:g}" for (k, (a, b)), x in zip(bounds.items(), start, strict=True))
 
@@ -283,19 +303,18 @@ def _outcome(
     options: Mapping[str, float],
     character: Character | None,
     seconds: float | None,
-    settings: Settings | None,
+    settings: Settings,
     cost: Callable[[SynthesisResult, Case], float] | None,
 ) -> Outcome:
     """One run, which ends with a fall."""
-    length = behavior.setup({**options, **case}).seconds if seconds is None else seconds
+    chosen = {**options, **case}
+    length = behavior.setup(chosen, is_literal=settings.is_literal).seconds if seconds is None else seconds
 
     def look(world: World) -> None:
         if has_fallen(world.state, world.figures[0].body):
             raise KeyboardInterrupt  # ends the run, which keeps what it has
 
-    result = synthesize(
-        behavior, character, options={**options, **case}, seconds=length, settings=settings, on_step=look
-    )
+    result = synthesize(behavior, character, options=chosen, seconds=length, settings=settings, on_step=look)
     fell = result.figures[0].fell
     if fell is None and result.report["stopped"] == "interrupted":
         raise KeyboardInterrupt
@@ -304,10 +323,10 @@ def _outcome(
     speed = float(np.linalg.norm(q[-1, :2] - q[-1 - last, :2]) / (times[-1] - times[-1 - last]))
     if cost is not None:
         return Outcome(case, float(cost(result, case)), fell, speed)
-    up = float(times[-1]) / length if fell is not None or not result.is_complete else 1.0
+    up = 1.0 if result.is_complete else float(times[-1]) / length
     total = FALL * (1.0 - up)
     if "speed" in behavior.declared:
-        asked = float({**behavior.chosen(None), **options, **case}["speed"])
+        asked = float(behavior.chosen(chosen)["speed"])
         total += SPEED * min(abs(speed - asked) / max(asked, 0.1), 1.0)
     return Outcome(case, total, fell, speed)
 
@@ -319,23 +338,27 @@ class _Book:
         self.path, self.tries = None if path is None else Path(path), []
         if self.path is None:
             return
+        head = json.dumps(search)
         if not self.path.exists():
-            write_atomically(self.path, json.dumps(search) + "\n")
+            write_atomically(self.path, head + "\n")
             return
         lines = read_text(self.path).splitlines()
+        is_cut = bool(lines) and not lines[-1].endswith("}")  # stopped as the last line was written
+        whole = lines[:-1] if is_cut else lines
         try:
-            rows = [json.loads(line) for line in lines if line.endswith("}")]
-            first, self.tries = rows[0], [(np.array(row["values"]), float(row["cost"])) for row in rows[1:]]
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+            first, *rows = [json.loads(line) for line in whole]
+            self.tries = [(np.array(row["values"]), float(row["cost"])) for row in rows]
+        except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError("It is not a list of tries.", path=self.path, cure="Delete it.") from error
-        if first != json.loads(json.dumps(search)):
-            changed = ", ".join(k for k in search if first.get(k) != json.loads(json.dumps(search[k])))
+        search = json.loads(head)
+        if first != search:
+            changed = ", ".join(k for k in search if first.get(k) != search[k])
             raise InvalidValue(
                 f"{self.path} holds the tries of another search, with other {changed}. Give the same again, or delete "
                 "it."
             )
-        if not lines[-1].endswith("}"):  # stopped as it was written
-            write_atomically(self.path, "".join(line + "\n" for line in lines[:-1]))
+        if is_cut:
+            write_atomically(self.path, "".join(line + "\n" for line in whole))
 
     def cost(self, number: int, values: Array, run: Callable[[], float]) -> float:
         """The cost of a try, from the book if it is there."""
@@ -346,8 +369,8 @@ class _Book:
             return cost
         cost = run()
         if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"values": values.tolist(), "cost": cost}) + "\n")
+            line = json.dumps({"values": values.tolist(), "cost": cost})
+            append_line(self.path, line, "Then give the same again: the search goes on.")
         return cost
 
 
