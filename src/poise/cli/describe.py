@@ -298,13 +298,13 @@ def _doubt_legs(character: Character, motion: Motion, warnings: list[str]) -> No
         return
     gaps = touching(motion, character, terrain=Terrain.flat(character.floor)).gaps
     bodies = np.array([point.body for point in character.contact_points])
-    lowest = {}
+    lowest: dict[str, float] = {}
     for leg in legs:
         its = np.isin(bodies, leg.bodies)
         if its.any():
-            lowest[leg.name.replace("_", " ")] = gaps[:, its].min(axis=1)
+            lowest[leg.name.replace("_", " ")] = float(gaps[:, its].min())
     near = OFF_GROUND * leg_length(motion.skeleton) / HUMAN_LEG
-    above = {name: float(gap.min()) for name, gap in lowest.items() if gap.min() > near}
+    above = {name: gap for name, gap in lowest.items() if gap > near}
     if above and len(above) < len(lowest):
         stay, bear = ("stays", "bears") if len(above) == 1 else ("stay", "bear")
         least = 100.0 * min(above.values())

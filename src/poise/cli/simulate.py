@@ -252,8 +252,8 @@ def simulate(
     from poise.intake.anatomy import height_of
 
     told = motion.source.warnings if motion.source else ()
-    doubt = mass_doubt(result.character, height_of(motion)) if character is None and mass is None else ""
-    if doubt and not is_size_doubted(told):
+    may_doubt = character is None and mass is None and not is_size_doubted(told)
+    if may_doubt and (doubt := mass_doubt(result.character, height_of(motion))):
         note(f"warning: {doubt}")
     if json:
         print_json(result.report.data)

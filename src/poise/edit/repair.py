@@ -56,13 +56,14 @@ IN_ROUNDS = (
 
 
 class _Answer(NamedTuple):
-    """What was found: the clip with offsets, and the points of the curve with the number of the one that was taken."""
+    """What was found: the clip with offsets, the curve's points, the number of the one taken, and its `measures`."""
 
     changed_by: Callable[..., Motion]
     states: list[Array]
     curve: list[Point]
     number: int
     chosen: Array
+    after: dict[str, Any]
 
 
 def repair(
@@ -192,10 +193,14 @@ def repair(
 
     # of a loop three rounds in a row are measured, with their seams
     beside = 0 if around is None else motion.frame_count - 2
-    counted = {"interval": interval, "only_touches": flags is not None, "grips": grips}
+
+    def measured(clip: Motion) -> dict[str, Any]:
+        return measures(looked_at(clip, beside), interval, only_touches=flags is not None, grips=grips)
+
+    before = measured(motion)
 
     def solved(round_: Round | None, holds_ends: bool) -> _Answer:
-        """The search, and its answer solved again twice."""
+        """The search, and its answer solved again."""
         more = may | {"around": round_, "holds_ends": holds_ends, "aloft": None if round_ else aloft}
         frames = 0 if round_ is None else round_.frames
         problem = problem_of(seen if round_ is None else looked_at(motion, frames), **more)
@@ -216,25 +221,22 @@ def repair(
             chosen = state.coefficients
         if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
             number, chosen = 0, states[0]
-        return _Answer(changed_by, states, curve, number, chosen)
-
-    def left_by(answer: _Answer) -> float:
-        """Force and moment that are left over three rounds [1]."""
-        return left_of(measures(looked_at(answer.changed_by(answer.chosen), beside), **counted))
+        after = measured(changed_by(chosen)) if number else before
+        return _Answer(changed_by, states, curve, number, chosen, after)
 
     answer = solved(around, around is None and (ends.is_loop or ends.mismatch < NEAR_ENDS))
-    before, said = measures(looked_at(motion, beside), **counted), ()
+    said = ()
     if around is not None:
         # mending a seam may use up the budget that the rest of the round needs
-        left, other = left_by(answer), solved(None, True)
+        left, other = left_of(answer.after), solved(None, True)
         # where the search gave up, as in `is_in_vain`, the other way has to leave as little as it asks for
         asked_for = 1.0 if answer.number or budget is not None else SHARE
         enough = min(left, asked_for * left_of(before))
-        if other.number and left_by(other) < enough:
+        if other.number and left_of(other.after) < enough:
             answer, said = other, (SEAM_STAYS,)
         elif answer.number and left >= left_of(before):
-            answer, said = answer._replace(number=0, chosen=answer.states[0]), (IN_ROUNDS,)
-    changed_by, states, curve, number, chosen = answer
+            answer, said = answer._replace(number=0, chosen=answer.states[0], after=before), (IN_ROUNDS,)
+    changed_by, states, curve, number, chosen, in_full = answer
     held = seen.touch.grips if grips is None else seen.touch.grips | grips
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}
 
@@ -261,7 +263,7 @@ def repair(
                 "loop": ends.is_loop,
             },
             before=before,
-            after=measures(looked_at(result, beside), **counted) | _changed(changes),
+            after=(in_full if amount == 1.0 else measured(result)) | _changed(changes),
             kept={"exact_frames": len(exact), "loop": ends.is_loop},
             budget=budget,
             character=body,
@@ -422,31 +424,36 @@ def _require_time(seen: Analysis) -> None:
 def _notes(seen: Analysis, curve: Sequence[Point], number: int, said: Sequence[str]) -> tuple[str, ...]:
     """What was said of a loop; why the clip is left as it is, or what is still missing; how that is measured."""
     notes = list(said)
+    if IN_ROUNDS not in said and (left := _left(curve, number)):
+        notes.append(left)
+    if seen.filter.is_on:
+        notes.append(f"Force and moment are measured after a low-pass ({seen.filter}), before and after alike.")
+    return tuple(notes)
+
+
+def _left(curve: Sequence[Point], number: int) -> str:
+    """Why the clip is left as it is, or what is still missing; empty where little is."""
     start, chosen, best = curve[0], curve[number], curve[-1]
-    if IN_ROUNDS in said:
-        pass  # which says why
-    elif len(curve) == 1 and start.left < ENOUGH:
-        notes.append("The clip is physical already; it is left as it is.")
-    elif len(curve) == 1:
-        notes.append("No change within the budget makes the clip more physical; it is left as it is.")
-    elif not number and start.left < HARDLY:
-        notes.append("Hardly any force or moment is missing, and a change would buy little; the clip is left as it is.")
-    elif not number and best.left >= start.left:
-        notes.append(
+    if len(curve) == 1 and start.left < ENOUGH:
+        return "The clip is physical already; it is left as it is."
+    if len(curve) == 1:
+        return "No change within the budget makes the clip more physical; it is left as it is."
+    if not number and start.left < HARDLY:
+        return "Hardly any force or moment is missing, and a change would buy little; the clip is left as it is."
+    if not number and best.left >= start.left:
+        return (
             "The repaired clip touches at other times, so as much force and moment is missing; it is left as it is. "
             "Say what touches when (--contacts), or allow less change (--budget)."
         )
-    elif not number:
-        notes.append(
+    if not number:
+        return (
             f"Force without a support is {100.0 * start.force:.0f} % of the weight, and the usual budget would only "
             f"bring it to {100.0 * best.force:.0f} %, so the clip is left as it is. Are its contacts and frame rate "
             "right (--contacts, --source-fps)? With a --budget of your own, the repair changes all that it allows."
         )
-    elif chosen.force > MUCH:
-        notes.append(
+    if chosen.force > MUCH:
+        return (
             f"{100.0 * chosen.force:.0f} % of the weight is still held by nothing: the budget is used up. A larger "
             "--budget goes on; glitches, wrong contacts or a wrong rate cannot be repaired (poise check names them)."
         )
-    if seen.filter.is_on:
-        notes.append(f"Force and moment are measured after a low-pass ({seen.filter}), before and after alike.")
-    return tuple(notes)
+    return ""

@@ -166,8 +166,8 @@ def _run(path: Path, file: Path, kind: str, made: Path, wanted: str, rate: float
     except OSError as error:
         problem = f"Blender cannot be run ({call[0]}: {error.strerror or error})."
         raise FileFormatError(problem, path=path, cure=FIND[0].upper() + FIND[1:]) from None
-    ended_late = done.returncode < 0 and WRITTEN in said
-    if (done.returncode and not ended_late) or not made.exists():
+    crashed_after_writing = done.returncode < 0 and WRITTEN in said
+    if (done.returncode and not crashed_after_writing) or not made.exists():
         lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [line for line in lines if "rror" in line or "no longer" in line] or lines[-1:]
         why = (errors[-1] if errors else f"it ended with code {done.returncode}")[:300]

@@ -39,7 +39,7 @@ class Settings:
         torque_limits: Whether joints are limited.
         is_literal: The paper's own form of goals.
         engine: Who moves the figures: "poise", the step's own integration, or "mujoco", its forward simulation with its
-            own contacts, to which the figures' torques are given; see `synthesis.run`.
+            own contacts, to which the figures' torques are given; see `synthesis.run.EngineMover`.
         weights: Of everything that is not a goal; by default those of the form.
     """
 

@@ -289,7 +289,7 @@ class Moved(NamedTuple):
 
 
 class Mover(Protocol):
-    """Another simulation that moves the figures; see `synthesis.run` and `world.drivers`.
+    """Another simulation that moves the figures; see `synthesis.run.EngineMover` and `world.drivers`.
 
     Attributes:
         rest: Time in which a step asks contacts that last to come to rest [s].
