@@ -116,6 +116,27 @@ keys = [{time = 0.1}, {time = 0.8, shift = [0.0, 0.3, 0.1], turn = [0, 0, 45]}]
 """
 
 
+def test_a_box_that_rests_is_not_placed_anew_and_asking_who_touches_changes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "lift.toml"
+    file.write_text(SCENE, encoding="utf-8")
+    world = World(file)
+    world.step()
+    bodies, (table,) = world.bodies, [k for k, name in enumerate(world.bodies.names) if name.endswith("table")]
+    place, turn = (array[table].copy() for array in bodies.places())
+    bodies.carry(table, place, turn)
+    bodies.move(world.q, world.v)
+    bodies.carry(table, place, turn)
+    assert bodies.is_placed
+    bodies.doze([bodies.names.index("scene/crate")])
+    calm = bodies.calm.copy()
+    first, second = bodies.touches(), bodies.touches()
+    assert len(first.gaps)
+    assert all(np.array_equal(*pair) for pair in zip(first, second))
+    assert np.array_equal(bodies.calm, calm)
+    bodies.carry(table, place + 0.01, turn)
+    assert not bodies.is_placed
+
+
 def test_a_box_that_an_event_moves_carries_a_crate(tmp_path: Path) -> None:
     file = tmp_path / "lift.toml"
     file.write_text(SCENE, encoding="utf-8")

@@ -76,7 +76,9 @@ def test_a_body_with_a_goal_is_heavier_to_what_touches_it() -> None:
     world = World(WORLD.format(""))
     world.step()
     ball = world.bodies.names.index("scene/ball")
-    bodies, touches = world.bodies, world.bodies.touches([ball])
+    bodies = world.bodies
+    bodies.doze([ball])
+    touches = bodies.touches()
     own = (touches.bodies == ball).any(axis=1)
     assert own.any()
     before = bodies.answers(touches)

@@ -64,7 +64,7 @@ class Bodies:
         q, v: Coordinates and velocities, views of the engine's.
         is_placed: The engine's places and contacts are those of q and v; set it to False to have `move` find them anew.
         calm: How long each tree has rested [s], shape (T + 1,).
-        is_asleep: Trees that are left out of the contacts last asked for, and what never moves, shape (T + 1,).
+        is_asleep: Trees that `doze` found asleep, and what never moves, shape (T + 1,): `touches` leaves them out.
         asleep_count, asleep_depth: Number of contacts among these, and their deepest overlap [m].
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
@@ -86,6 +86,7 @@ class Bodies:
         self.calm: Array = np.zeros(len(m.tree_dofadr) + 1)
         self.is_asleep: Flags = np.zeros(len(self.calm), dtype=np.bool_)
         self.asleep_count, self.asleep_depth = 0, 0.0
+        self._known, self._gaps = np.zeros(0, dtype=np.int64), np.zeros(0)  # contacts of the engine, from `doze`
         self._has_shifted: Flags = np.zeros(m.nbody, dtype=np.bool_)
         self._speeds, self._fastest = np.zeros(m.ngeom), np.zeros(len(self.calm))
         self._sizes = np.where(np.isin(m.geom_type, GROUND), 0.0, m.geom_rbound)
@@ -208,10 +209,11 @@ class Bodies:
     def carry(self, body: int, place: Array, turn: Array) -> None:
         """Where a body that is moved from outside (mocap) is from now on: place [m] (3,), unit wxyz (4,)."""
         k = int(self._m.body_mocapid[body])
-        self.is_placed = False
-        was = self._d.mocap_pos[k], self._d.mocap_quat[k]
-        self._has_shifted[body] = not (np.array_equal(was[0], place) and np.array_equal(was[1], turn))
-        self._d.mocap_pos[k], self._d.mocap_quat[k] = place, turn
+        is_there = np.array_equal(self._d.mocap_pos[k], place) and np.array_equal(self._d.mocap_quat[k], turn)
+        self._has_shifted[body] = not is_there
+        if not is_there:
+            self._d.mocap_pos[k], self._d.mocap_quat[k] = place, turn
+            self.is_placed = False
 
     def move(self, q: Array, v: Array) -> None:
         """Put figures and bodies at coordinates (nq,) and velocities (nv,), unless they are there."""
@@ -222,27 +224,45 @@ class Bodies:
         for stage in (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_makeM, mujoco.mj_comVel, mujoco.mj_passive):
             stage(m, d)
         # what is fast is met from farther away, so that it does not begin inside
+        body, tree = self.geom_body, self._tree_of_geom
         geom_speeds(
-            self.geom_body, self._tree_of_geom, self._root, d.cvel, d.geom_xpos, d.subtree_com, self._sizes,
-            self._speeds, self._fastest,
-        )  # fmt: skip
+            body, tree, self._root, d.cvel, d.geom_xpos, d.subtree_com, self._sizes, self._speeds, self._fastest
+        )
         m.geom_margin[:] = self._margins + self._dt * self._speeds
         m.body_margin[:] = 0.0
-        np.maximum.at(m.body_margin, self.geom_body, m.geom_margin)
+        np.maximum.at(m.body_margin, body, m.geom_margin)
         for stage in (mujoco.mj_collision, mujoco.mj_makeConstraint, mujoco.mj_referenceConstraint):
             stage(m, d)
         mujoco.mj_rne(m, d, 0, d.qfrc_bias)
         self._entries[:-1] = d.M
 
-    def touches(self, busy: Sequence[int] = ()) -> Touches:
-        """All contacts of the state last moved to; then the points at which bodies are joined, with friction −1.
+    def doze(self, busy: Sequence[int]) -> None:
+        """Find who sleeps in the step that begins, and the contacts that are left. Call it once a step, after `move`.
 
-        Those among bodies that sleep are left out: call it once a step.
+        Bodies that touch each other sleep and wake together: one that moves, a figure, or ground that shifts wakes all.
 
         Args:
             busy: Bodies that something else pushes, which do not sleep.
         """
-        contacts = self._contacts(self._awake(busy))
+        d = self._d
+        known = np.flatnonzero(d.contact.efc_address >= 0)
+        geoms = d.contact.geom[known]
+        gaps = d.contact.dist[known] + self._thick[geoms].sum(axis=1)
+        reached = gaps + self._dt * np.minimum(d.efc_vel[d.contact.efc_address[known]], 0.0) < self._margin
+        known, geoms, gaps = known[reached], geoms[reached], gaps[reached]
+        self.calm = np.where(self._fastest < SLOW * self._margin, self.calm + self._dt, 0.0)
+        rests = self._may_sleep & (self.calm >= SLEEPS_AFTER)
+        rests[self._tree_of_body[list(busy)]] = False
+        trees, sleeps = self._tree_of_geom[geoms], np.empty_like(rests)
+        find_sleepers(trees, self._has_shifted[self.geom_body[geoms]].any(axis=1), rests, sleeps)
+        self.is_asleep = sleeps
+        quiet = sleeps[trees].all(axis=1)
+        self.asleep_count, self.asleep_depth = int(quiet.sum()), float(np.max(-gaps[quiet], initial=0.0))
+        self._known, self._gaps = known[~quiet], gaps[~quiet]
+
+    def touches(self) -> Touches:
+        """Contacts that `doze` left; then the points at which bodies are joined, with friction −1."""
+        contacts = self._contacts()
         count = len(self._join_bodies)
         if not count:
             return contacts
@@ -263,29 +283,8 @@ class Bodies:
         )  # fmt: skip
         return Touches._make(np.concatenate(pair) for pair in zip(contacts, joined))
 
-    def _awake(self, busy: Sequence[int]) -> Index:
-        """Contacts of the engine that are reached in this step, without those of bodies that sleep.
-
-        Bodies that touch each other sleep and wake together: one that moves, a figure, or ground that shifts wakes all.
-        """
-        d = self._d
-        known = np.flatnonzero(d.contact.efc_address >= 0)
-        geoms, away = d.contact.geom[known], d.contact.dist[known]
-        away = away + self._thick[geoms].sum(axis=1)
-        reached = away + self._dt * np.minimum(d.efc_vel[d.contact.efc_address[known]], 0.0) < self._margin
-        known, geoms, away = known[reached], geoms[reached], away[reached]
-        self.calm = np.where(self._fastest < SLOW * self._margin, self.calm + self._dt, 0.0)
-        rests = self._may_sleep & (self.calm >= SLEEPS_AFTER)
-        rests[self._tree_of_body[list(busy)]] = False
-        trees, sleeps = self._tree_of_geom[geoms], np.empty_like(rests)
-        find_sleepers(trees, self._has_shifted[self.geom_body[geoms]].any(axis=1), rests, sleeps)
-        self.is_asleep = sleeps
-        quiet = sleeps[trees].all(axis=1)
-        self.asleep_count, self.asleep_depth = int(quiet.sum()), float(np.max(-away[quiet], initial=0.0))
-        return known[~quiet]
-
-    def _contacts(self, known: Index) -> Touches:
-        d = self._d
+    def _contacts(self) -> Touches:
+        d, known = self._d, self._known
         if not len(known):
             width = int(self.width.max(initial=1))
             none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
@@ -304,7 +303,6 @@ class Bodies:
         trees[trees[:, 0] == trees[:, 1], 1] = -1
         friction = contact.friction[known, 0].copy()
         frames = contact.frame[known].reshape(-1, 3, 3).copy()
-        gaps = contact.dist[known] + self._thick[contact.geom[known]].sum(axis=1)
         first, second = contact.geom[known].T
         between = d.geom_xpos[second] - d.geom_xpos[first]
         # what is thin may be pierced: then the engine's normals change sides, or point to both, so bodies part from
@@ -313,7 +311,7 @@ class Bodies:
         for k in np.flatnonzero(is_pierced & self._is_convex[second]):
             frame = frame_along(between[k])
             rows[k], frames[k] = frame @ frames[k].T @ rows[k], frame
-        return Touches(contact.pos[known].copy(), frames, gaps, friction, bodies, trees, rows)
+        return Touches(contact.pos[known].copy(), frames, self._gaps, friction, bodies, trees, rows)
 
     def stiffen(self, forces: Array, dt: float) -> None:
         """Let joined bodies resist turning in this step as the forces at their joints make them, see `stiffness`.

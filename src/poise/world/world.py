@@ -352,8 +352,8 @@ class World:
             if own is not None:
                 self.q[bodies.figure_q[k]], self.v[bodies.figure_v[k]] = own.step.state.q, own.step.state.v
         bodies.move(self.q, self.v)
-        pulled = [body for body, push in self._pulls if push.is_on(self.time)]
-        touches = bodies.touches([*pulled, *(one.body for one in self._guided)])
+        bodies.doze([body for body, push in self._pulls if push.is_on(self.time)] + [one.body for one in self._guided])
+        touches = bodies.touches()
         count = len(touches.gaps)
         least = np.zeros(0)
         for k, own in enumerate(lists):

@@ -409,10 +409,11 @@ API void geom_speeds(word g, word b, word t, const word *body, const word *tree,
     for (word i = 0; i < g; i++) {
         const real *w = rates + 6 * body[i], *v = w + 3, *from = com + 3 * root[body[i]], *at = places + 3 * i;
         const real r[3] = {at[0] - from[0], at[1] - from[1], at[2] - from[2]};
-        const real u[3] = {v[0] + w[1] * r[2] - w[2] * r[1], v[1] + w[2] * r[0] - w[0] * r[2],
-                           v[2] + w[0] * r[1] - w[1] * r[0]};
+        real u[3];
+        cross(w, r, u);
+        add(1.0, v, u, 3);
         word own = tree[i] < 0 ? t - 1 : tree[i];
-        speeds[i] = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]) + sizes[i] * sqrt(w[0] * w[0] + w[1] * w[1] + w[2] * w[2]);
+        speeds[i] = sqrt(dot(u, u, 3)) + sizes[i] * sqrt(dot(w, w, 3));
         fastest[own] = larger(fastest[own], speeds[i]);
     }
 }
