@@ -102,9 +102,9 @@ def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> E
 
 def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:
     """The height that most frames rest at, and few are below."""
-    still = 1.0 / (1.0 + (speed / (0.5 * np.sqrt(scale))) ** 2)
+    still = _stillness(speed, 0.5, scale)
     spread = SPREAD * scale
-    candidates = np.unique(np.percentile(height, np.linspace(0.0, 100.0, 101)))
+    candidates = _levels(height)
     away = (height[None] - candidates[:, None]) / spread
     support = (np.exp(-0.5 * away**2) * still).sum(axis=1) - DEEPER * (away < -BELOW).sum(axis=1)
     best = candidates[int(np.argmax(support))]
@@ -142,13 +142,13 @@ def _where_it_stands_lower(found: Evidence, height: Array, speed: Array, hips: A
     The level of a capture may drift: the floor is not above feet that stand.
     """
     spread = SPREAD * scale
-    still = 1.0 / (1.0 + (speed / (LOWER_PACE * math.sqrt(scale))) ** 2)
+    still = _stillness(speed, LOWER_PACE, scale)
     there = np.abs(height - found.value) < 2.0 * spread
     if not there.any():
         return None
     least = max(UPRIGHT * float(np.median((hips - height)[there])), 0.5 * HUMAN_LEG * scale)
     carried = still * (hips - height > least)
-    levels = np.unique(np.percentile(height, np.linspace(0.0, 100.0, 101)))
+    levels = _levels(height)
     levels = levels[levels < found.value - BELOW * spread]
     away = (height[None] - levels[:, None]) / spread
     share = (np.exp(-0.5 * away**2) * carried).sum(axis=1) / float(still.sum())
@@ -161,8 +161,20 @@ def _where_it_stands_lower(found: Evidence, height: Array, speed: Array, hips: A
     floor = float(height[near][np.searchsorted(summed, 0.5 * summed[-1])])
     rest = 100.0 * float(share[enough[0]])
     higher = 100.0 * (found.value - floor)
-    reason = f"the body stands there for {rest:.0f} % of its resting time, and for longer {higher:.0f} cm higher"
+    reason = (
+        f"the body stands there for {rest:.0f} % of its resting time; the level found first is {higher:.0f} cm higher"
+    )
     return Evidence(floor, round(found.confidence * (1.0 - float(share[enough[0]])), 3), reason)
+
+
+def _stillness(speed: Array, pace: float, scale: float) -> Array:
+    """How much each point counts as resting, half at this pace [m/s] of a figure of human size [1]."""
+    return 1.0 / (1.0 + (speed / (pace * math.sqrt(scale))) ** 2)
+
+
+def _levels(height: Array) -> Array:
+    """Heights at which the floor may be [m]: percentiles of those of the lowest points."""
+    return np.unique(np.percentile(height, np.linspace(0.0, 100.0, 101)))
 
 
 def _confidence(apart: float, pace: float, enough: float, scale: float) -> float:

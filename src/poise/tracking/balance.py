@@ -237,8 +237,8 @@ def place_feet(
     rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
     part = (1.0 - math.exp(-dt / (SHIFTING if rests else PASSING))) if total > 0.0 else 0.0
     stood = mean / max(total, 1e-12) if total > 0.0 else shift
-    moved = (1.0 - math.exp(-dt / HELD_SHIFT)) * catch if is_held else part * (stood - shift)
-    return Placed(shifts, drifts, shift + moved, stood)
+    along = (1.0 - math.exp(-dt / HELD_SHIFT)) * catch if is_held else part * (stood - shift)
+    return Placed(shifts, drifts, shift + along, stood)
 
 
 def recovery_steps(
@@ -452,10 +452,10 @@ def balance(
     home = shift * (1.0 - min(0.5, HOMING * leg / size))
     under = np.concatenate(soles) if soles else np.zeros((0, 2))
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
-    # the error grows until the foot is there
-    error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
     if is_held:
         error = own.place - wanted.place - shift
+    else:  # the error grows until the foot is there
+        error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
     error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
     catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
     ahead = wanted.place + wanted.velocity / own.rate

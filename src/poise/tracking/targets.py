@@ -74,7 +74,7 @@ class TargetGenerator:
         shift: How far targets are off the actor's way [m], shape (2,).
         catch: How far a foot has to step off to catch the body [m], shape (2,).
         alarm: How much the character catches itself by steps of its own, 0 … 1.
-        is_held: Whether a force at the root brings the body back.
+        is_held: Whether a force at the root brings the body back; set it before `balance`.
         unsteady: How far the capture point is off where the feet that stand want it, in legs.
     """
 
@@ -176,9 +176,7 @@ class TargetGenerator:
         place[1, :2] -= self._lean
         return Targets(place, velocity, acceleration, turn, spin, held)
 
-    def balance(
-        self, com: Array, speed: Array, level: float, touching: Array, settings: Settings, *, is_held: bool
-    ) -> Array:
+    def balance(self, com: Array, speed: Array, level: float, touching: Array, settings: Settings) -> Array:
         """What is asked of the center of mass over the ground [m/s²], shape (2,).
 
         On the way swinging feet are placed to catch the body, and everything follows where feet really stand.
@@ -189,9 +187,7 @@ class TargetGenerator:
             level: Height of the ground under it [m].
             touching: Points that touch the ground [m], shape (m, 2).
             settings: Weights.
-            is_held: Whether a force at the root brings the body back.
         """
-        self.is_held = is_held
         ours, theirs, rows = self.retargeter.ours, self.retargeter.theirs, self.motion.rows
         own = Sway(com[:2].copy(), speed, np.zeros(2), max(float(com[2]) - level, 0.3 * ours.leg))
         height = self.retargeter.ratio * float(theirs.com[2] - theirs.floor)
@@ -231,7 +227,7 @@ class TargetGenerator:
             gain=settings.com_gain,
             reach=reach,
             step_reach=settings.step_reach,
-            is_held=is_held,
+            is_held=self.is_held,
         )
         self.shift, self.catch = found.placed.shift, found.catch
         off = capture_error(own, wanted._replace(place=wanted.place + found.placed.stood)) / ours.leg

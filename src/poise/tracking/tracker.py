@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -156,6 +157,11 @@ class PerformanceTracker:
     def has_fallen(self) -> bool:
         """Whether it fell, once or more often."""
         return self.counts.falls > 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a force at the root brings the character back that would be lost; see `root`."""
+        return self.root == "hard" and self.softness > 0.0
 
     @property
     def facing(self) -> tuple[float, float]:
@@ -350,25 +356,22 @@ class PerformanceTracker:
         ground = self._ground()
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         com, speed = self.state.data.subtree_com[1], self.state.com_velocity()[:2]
-        is_held = self.softness > 0.0 and self.root == "hard"
-        pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings, is_held=is_held)
+        generator.is_held = self.is_held
+        pull = generator.balance(com, speed, self._level_of(ground), touching, self.settings)
         settle(self.feet.values(), self.state, ground.gap, NEAR * self.scale)
         self._watch(generator)
         step = self._step(ground, felt(self.state, self.character, self._forces, self.time, external))
         goal = self.targets
         held, stands = carrying_points(self.feet.values(), goal.place, goal.turn, ground.gap, NEAR * self.scale)
-        if is_held:  # a leg that does not reach its foot would pull the pelvis down: it drags the foot along
-            far = [
-                f
-                for f in self.feet.values()
-                if pelvis_drop([f], goal.place, goal.turn[0]) > HELD_LOWEST * generator.retargeter.ours.leg
-            ]
-            held = np.setdiff1d(held, np.concatenate([f.points for f in far])) if far else held
+        if generator.is_held:  # a leg that does not reach its foot would pull the pelvis down: it drags the foot along
+            for foot in self.feet.values():
+                if pelvis_drop([foot], goal.place, goal.turn[0]) > HELD_LOWEST * generator.retargeter.ours.leg:
+                    held = np.setdiff1d(held, foot.points)
         self.targets = self.targets._replace(held=stands)
         knees = generator.bend_knees(self.model, self.q, self.state.data.xpos[1], self.targets)
         self.targets = self.targets._replace(knees=knees)
         result = None
-        if self.softness > 0.0 and self.root == "hard":
+        if self.is_held:
             pull = self._held_pull()
         for softness in dict.fromkeys((self.softness, 1.0)):
             try:
@@ -380,7 +383,7 @@ class PerformanceTracker:
             except StepInfeasible:
                 if self.root == "strict":
                     break
-        self.counts.fallback_steps += self.root != "soft" and (self.softness > 0.0 or result is None)
+        self.counts.fallback_steps += self.is_held or (result is None and self.root != "soft")
         self._move(step, result)
 
     def _held_pull(self) -> Array:
@@ -429,8 +432,8 @@ class PerformanceTracker:
                 self.softness = min(HARDEST, max(FIRST, self.softness * math.exp(self.dt / 0.03)))
             elif danger < SAFE and low < LOW_SAFE and (generator.unsteady < STEADY or self.softness < 0.1):
                 self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
-        is_held = self.root == "hard" and self.softness < HARDEST  # it may still be saved
-        if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not is_held:
+        may_be_saved = self.root == "hard" and self.softness < HARDEST
+        if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not may_be_saved:
             self.counts.falls, self.mode, self._still_since = self.counts.falls + 1, "falling", 0.0
             speed, places = self.state.com_velocity(), self.state.data.xpos[1:]
             self._fall = falling.begun(self.character, self.q, speed, places)
@@ -451,11 +454,9 @@ class PerformanceTracker:
         pushed = felt(state, self.character, self._forces, self.time, external)
         step = Step(state, contacts, dt=self.dt, external=pushed)
         result = None
-        try:
+        with suppress(StepInfeasible):
             terms = self.lists.falling(step, self.q, self.v, self._fall, ground)
             result = solve_step(step, *terms, costs=False)
-        except StepInfeasible:
-            pass
         speed = float(np.linalg.norm(state.com_velocity()))
         high = falling.highness(float(state.com()[2]) - self._level_of(ground), height)
         self._fall = falling.later(self._fall, speed, high, self.dt)
