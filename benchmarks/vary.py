@@ -26,8 +26,10 @@ from poise.edit import vary
 from poise.edit.report import new_findings
 
 CLIPS = (
-    "bvh/accad/Female1_B15_WalkTurnAround180.bvh", "bvh/other/bvh_example.bvh", "deepmimic/humanoid3d_crawl.txt",
-)  # fmt: skip
+    "bvh/accad/Female1_B15_WalkTurnAround180.bvh",
+    "bvh/other/bvh_example.bvh",
+    "deepmimic/humanoid3d_crawl.txt",
+)
 """Of the first motion set, besides the bundled walk."""
 
 

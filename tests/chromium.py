@@ -45,6 +45,12 @@ def _missing() -> str:
     return ""
 
 
+def needs_packages(*names: str) -> list[pytest.MarkDecorator]:
+    """Marks of tests that use packages which may not be installed."""
+    reason = "{} is not installed (pip install -e '.[dev]')"
+    return [pytest.mark.skipif(importlib.util.find_spec(n) is None, reason=reason.format(n)) for n in names]
+
+
 needs_browser = pytest.mark.skipif(bool(_missing()), reason=_missing() or "-")
 
 

@@ -392,9 +392,9 @@ def test_a_fall_gains_no_energy_and_comes_to_rest(body: str, way: tuple[float, f
     assert fall["unexplained_rise_J"] < 5.0
     assert fall["still_after_s"] is not None
     assert fall["still_after_s"] < 3.0
-    highest = max(body_positions(character, run.q)[-1, [0, character.roles["chest"]], 2]) - character.floor
-    assert highest < 0.2, "it lies flat, no bridge and no headstand; tense to the end, up to 24 cm"
     high = body_positions(character, run.q)[..., 2] - character.floor
+    highest = max(high[-1, [0, character.roles["chest"]]])
+    assert highest < 0.2, "it lies flat, no bridge and no headstand; tense to the end, up to 24 cm"
     down = int(np.argmax(high[:, character.roles["chest"]] < 0.3))
     names = ("chest", "head", *(f"{s}_{x}" for x in ("elbow", "knee", "hand", "foot") for s in ("left", "right")))
     limbs = [0, *(character.roles[name] for name in names)]

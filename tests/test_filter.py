@@ -323,14 +323,18 @@ def test_a_hand_that_is_hit_gives_way_where_nobody_holds_the_root() -> None:
     assert run.report["events"][0]["outcome"] == "held"
 
 
+def strictly_pushed(newtons: float, side: float) -> SimulationResult:
+    """A figure that stands, its root held by nobody, pushed at the chest so far round from ahead to the left [deg]."""
+    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
+    push = figure.force(newtons, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
+    options = Options(physicality=Physicality(is_strict=True))
+    return simulate(figure.motion, figure.character, pushes=[Push("chest", push, 0.5, 0.2)], options=options)
+
+
 @pytest.mark.parametrize("side", [0.0, 90.0, 180.0, 270.0])
 def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
     """Feet that stood in the clip never left the ground, and it toppled like a plank."""
-    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
-    push = figure.force(300.0, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
-    options = Options(physicality=Physicality(is_strict=True))
-    pushes = [Push("chest", push, 0.5, 0.2)]
-    run = simulate(figure.motion, figure.character, pushes=pushes, options=options)
+    run = strictly_pushed(300.0, side)
     assert run.report["events"][0]["outcome"] == "stepped"
     assert (run.q - run.reference_q)[:, 2].min() > -0.15
     assert np.abs(run.q[-1] - run.q[-10]).max() < 0.05
@@ -339,10 +343,7 @@ def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
 @pytest.mark.parametrize(("force", "side"), [(450.0, 90.0), (600.0, 180.0)])
 def test_strict_gains_no_energy_where_it_falls_after_a_step(force: float, side: float) -> None:
     """The ground kicked the foot that was still in the air: 15 J in the first frame of each."""
-    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
-    push = figure.force(force, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
-    options = Options(physicality=Physicality(is_strict=True))
-    run = simulate(figure.motion, figure.character, pushes=[Push("chest", push, 0.5, 0.2)], options=options)
+    run = strictly_pushed(force, side)
     assert run.report["events"][0]["outcome"] == "fallen"
     assert run.report["fall"]["unexplained_rise_J"] < 5.0
 

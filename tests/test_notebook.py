@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from tests.chromium import launched, needs_browser, until
+from tests.chromium import launched, needs_browser, needs_packages, until
 
-pytestmark = [
-    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed (pip install -e '.[dev]')")
-    for name in ("nbclient", "ipykernel")
-]
+pytestmark = needs_packages("nbclient", "ipykernel")
 
 CELL = """
 import numpy as np, poise, webbrowser

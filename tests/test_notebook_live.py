@@ -7,21 +7,17 @@ import re
 import subprocess
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.chromium import launched, needs_browser, until
+from tests.chromium import launched, needs_browser, needs_packages, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = [
-    pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed (pip install -e '.[dev]')")
-    for name in ("jupyterlab", "anywidget")
-]
+pytestmark = needs_packages("jupyterlab", "anywidget")
 
 CELLS = [
     """

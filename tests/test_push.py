@@ -16,6 +16,7 @@ from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
+from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
 from poise.physics import State
@@ -184,23 +185,37 @@ def test_a_step_is_as_long_as_what_ankles_and_hips_cannot_hold() -> None:
     assert max(way[-1].max() for way in ways) < 0.01 * character.leg_length, "and all come home"
 
 
-@pytest.mark.parametrize(("aside", "ahead"), [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
-def test_what_one_step_does_not_catch_takes_more(aside: float, ahead: float) -> None:
-    """One foot went 65 cm at once, the other closed; home it went while a foot was in the air."""
+def shoved_standing(aside: float, ahead: float, seconds: float) -> tuple[SimulationResult, Array, Array]:
+    """A figure that stands for so long and is shoved hard: its run, places of both feet, shape (S, 2, 3), and the
+    horizontal direction from the right one to the left one.
+    """
     motion, character = walk()
     feet = [character.roles["left_foot"], character.roles["right_foot"]]
     first = body_positions(character, motion_to_q(character, motion)[:1])[0, feet]
     across = (first[0] - first[1])[:2] / np.linalg.norm((first[0] - first[1])[:2])
     x, y = (2.4 * (aside * across + ahead * np.array([-across[1], across[0]]))).tolist()
-    run = simulate(held(motion, 0, 3.0), character, pushes=[shove(character, x=x, y=y)])
-    dt, at = run.report["dt"], body_positions(character, run.q)[:, feet]
-    lifts, moved = np.nonzero(np.diff((at[:, :, 2] - at[0, :, 2] > 0.025).astype(int), axis=0) > 0)
+    run = simulate(held(motion, 0, seconds), character, pushes=[shove(character, x=x, y=y)])
+    return run, body_positions(character, run.q)[:, feet], across
+
+
+def lifts(heights: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Frames in which a foot leaves the ground, and which one, by heights over where each stood [m], shape (S, 2)."""
+    frames, feet = np.nonzero(np.diff((heights > 0.025).astype(int), axis=0) > 0)
+    return frames, feet
+
+
+@pytest.mark.parametrize(("aside", "ahead"), [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+def test_what_one_step_does_not_catch_takes_more(aside: float, ahead: float) -> None:
+    """One foot went 65 cm at once, the other closed; home it went while a foot was in the air."""
+    run, at, _ = shoved_standing(aside, ahead, 3.0)
+    dt = run.report["dt"]
+    frames, moved = lifts(at[:, :, 2] - at[0, :, 2])
     away = np.linalg.norm((run.q - run.reference_q)[:, :2], axis=1)
     begins = int(np.argmax(away))
-    caught = moved[lifts < begins]
+    caught = moved[frames < begins]
     assert len(caught) >= (3 if aside else 2)
     assert (np.diff(caught) != 0).all(), "left, right, left"
-    apart = at[:, 0, :2] - at[:, 1, :2] - (first[0] - first[1])[:2]
+    apart = at[:, 0, :2] - at[:, 1, :2] - (at[0, 0] - at[0, 1])[:2]
     assert np.linalg.norm(apart[:begins], axis=1).max() < 0.55, "none was 65 cm beyond the other"
     still = at[begins] - at[begins - 3]
     assert np.abs(still).max() / (3 * dt) < 0.1, "both feet stand when the way home begins"
@@ -209,19 +224,13 @@ def test_what_one_step_does_not_catch_takes_more(aside: float, ahead: float) -> 
 @pytest.mark.parametrize("way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
 def test_a_figure_walks_home_with_feet_in_turn_that_do_not_cross(way: tuple[float, float]) -> None:
     """It lunged half a meter aside with one foot, and closed with the other. The way is aside and ahead."""
-    motion, character = walk()
-    feet = [character.roles["left_foot"], character.roles["right_foot"]]
-    first = body_positions(character, motion_to_q(character, motion)[:1])[0, feet]
-    across = (first[0] - first[1])[:2] / np.linalg.norm((first[0] - first[1])[:2])
-    x, y = (2.4 * (way[0] * across + way[1] * np.array([-across[1], across[0]]))).tolist()
-    run = simulate(held(motion, 0, 5.0), character, pushes=[shove(character, x=x, y=y)])
-    at = body_positions(character, run.q)[:, feet]
+    run, at, across = shoved_standing(*way, 5.0)
     apart = (at[:, 0, :2] - at[:, 1, :2]) @ across
     assert apart.min() > 0.6 * apart[0]
     dt, away = run.report["dt"], np.linalg.norm((run.q - run.reference_q)[:, :2], axis=1)
     begins = int(np.argmax(away))
     home = at[begins:]
-    frames, moved = np.nonzero(np.diff((home[:, :, 2] - at[0, :, 2] > 0.025).astype(int), axis=0) > 0)
+    frames, moved = lifts(home[:, :, 2] - at[0, :, 2])
     assert len(moved) >= 3
     assert (np.diff(moved) != 0).all(), "left, right, left"
     assert np.diff(frames).min() * dt > 0.35, "one after the other"
