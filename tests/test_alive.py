@@ -472,7 +472,7 @@ def test_a_step_of_a_fall_adds_neither_energy_nor_momentum() -> None:
         a: Array = np.asarray(np.linalg.solve(state.M, -state.bias), dtype=np.float64)
         moved = v + dt * a
         q = model.integrate(state.q, moved, dt)
-        out, after = kept(state, a, q, moved, dt), State(model)
+        out, after = kept(state, a, q, moved, dt, 0.0), State(model)
 
         def momenta(s: State, speed: Array) -> Array:
             return np.concatenate(
@@ -500,7 +500,7 @@ def test_energy_of_the_ground_in_a_limp_leg_is_taken_from_it_in_one_step() -> No
     q, excess = model.integrate(state.q, v + dt * a, dt), 0.5 * 0.5 * float(v @ state.M @ v)
     energies = []
     for work in (0.0, excess):
-        out = kept(state, a, q, v + dt * a, dt, work)
+        out = kept(state, a, q, v + dt * a, dt, -work)
         energies.append(0.5 * float(out @ State(model).at(q, out).M @ out))
     assert energies[0] - energies[1] == pytest.approx(excess, rel=0.1)
 

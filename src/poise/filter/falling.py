@@ -279,24 +279,27 @@ def slip_directions(velocities: Array, normals: Array) -> Array:
     return np.where(speed > SLIDING, along / np.maximum(speed, 1e-12), 0.0)
 
 
-def excess_ground_work(step: Step, result: StepResult, ground_velocities: Array) -> float:
-    """Work of the ground in a step beyond that of its own motion [J], 0 or more; ground that stands still gives none.
+def work_of_forces(step: Step, result: StepResult, ground_velocities: Array) -> float:
+    """Work of all forces in a step, Δt (M a + b)ᵀ (v + Δt a / 2) [J], less what the ground gives beyond its own motion.
+
+    Ground that stands still gives none.
 
     Args:
         step, result: A step and its solution.
         ground_velocities: Of the ground at each contact point of the figure [m/s], shape (P, 3).
     """
-    state = step.state
-    forces = state.M @ result.a + state.bias - result.torque - step.external
-    own = float((result.forces * ground_velocities[step.contacts.points]).sum())
-    return max(0.0, step.dt * (float(forces @ (state.v + 0.5 * step.dt * result.a)) - own))
+    state, dt = step.state, step.dt
+    forces, way = state.M @ result.a + state.bias, dt * (state.v + 0.5 * dt * result.a)
+    own = dt * float((result.forces * ground_velocities[step.contacts.points]).sum())
+    by_ground = float((forces - result.torque - step.external) @ way) - own
+    return float(forces @ way) - max(0.0, by_ground)
 
 
-def kept(state: State, a: Array, q: Array, v: Array, dt: float, excess: float = 0.0) -> Array:
+def kept(state: State, a: Array, q: Array, v: Array, dt: float, work: float) -> Array:
     """Velocity (nv,) after a step of a fall, with the momentum and energy that forces give it, not the time step.
 
     The root moves so that momentum and spin h = H v are h⁺ = h + Δt ḣ. Then joints slow down, the root so that these
-    stay, by a factor 1 + s where energy has risen beyond the work Δt (M a + b)ᵀ (v + Δt a / 2) of all forces:
+    stay, by a factor 1 + s where energy has risen beyond the work of all forces:
     s (1 + s / 2) dᵀ M d = −gain for the motion d of joints without momentum, s ≥ −SLOWED.
     Source: projection on an invariant, Hairer, Lubich, Wanner 2006, IV.4.
 
@@ -305,7 +308,7 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, excess: float = 
         a: Its acceleration, shape (nv,).
         q, v: After it, shapes (nq,), (nv,).
         dt: [s].
-        excess: Work that the figure must not keep [J]; see `excess_ground_work`.
+        work: Of all forces in the step [J]; see `work_of_forces`.
     """
     root = state.model.roots[0]
     total, after = state.mass(root), State(state.model).at(q, v)
@@ -317,7 +320,6 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, excess: float = 
     out, inner = v.copy(), v.copy()
     out[:6] = np.linalg.solve(rows[:, :6], asked - rows[:, 6:] @ v[6:])
     inner[:6] = -np.linalg.solve(rows[:, :6], rows[:, 6:] @ v[6:])
-    work = dt * float((state.M @ a + state.bias) @ (state.v + 0.5 * dt * a)) - excess
     rise = GRAVITY * total * float(after.com(root)[2] - state.com(root)[2])
     gain = 0.5 * float(out @ after.M @ out) - 0.5 * float(state.v @ state.M @ state.v) + rise - work
     most = max(float(inner @ after.M @ inner), 1e-9)

@@ -12,7 +12,7 @@ from poise.core.errors import SimulationDiverged
 from poise.core.typing import Array
 from poise.filter import giving, rising, targets
 from poise.filter.apart import legs_of
-from poise.filter.falling import Fall, begun, excess_ground_work, kept
+from poise.filter.falling import Fall, begun, kept, work_of_forces
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Push, Surroundings
 from poise.filter.frame import sense
@@ -260,8 +260,8 @@ class SimulatedCharacter:
             )  # fmt: skip
         q, v = self.stages.q.copy(), self.stages.v.copy()
         if self.fall is not None:
-            excess = excess_ground_work(sensed.step, result, self.problem.ground_velocities)
-            v = kept(self.state, result.a, q, v, self.dt, excess)
+            work = work_of_forces(sensed.step, result, self.problem.ground_velocities)
+            v = kept(self.state, result.a, q, v, self.dt, work)
         self.q, self.v = q, v
         self._finish()
         return self.q

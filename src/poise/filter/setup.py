@@ -10,7 +10,8 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
+from poise.filter.falling import held_longer, limp_dofs
 from poise.filter.forces import PointGoal
 from poise.filter.giving import GivingBody, giving_body
 from poise.filter.preset import Preset
@@ -127,6 +128,8 @@ class Setup:
         giving: The limbs that give way to a push.
         strengths: Of the joints, by body of the model, shape (B,).
         hanging: Mass that hangs on each dof, times the strength of a weak joint [kg] and [kg m²], shape (nv,).
+        held, limp: What of a figure that has fallen is held for a while, and what goes limp, shapes (nv,); see
+            `held_longer` and `limp_dofs`.
         goal_without: Bodies (of the model) that the goal leaves out.
         is_quadruped: It stands on four legs.
     """
@@ -143,6 +146,8 @@ class Setup:
     giving: GivingBody
     strengths: Array
     hanging: Array
+    held: Array
+    limp: Flags
     goal_without: tuple[int, ...]
     is_quadruped: bool
 
@@ -158,6 +163,7 @@ class Setup:
             character, preset, terrain, options, dt, floor, model, scale, float(model.subtree_masses[model.roots[0]]),
             giving_body(character, model.q_rest(), preset.giving, preset.pose, preset.weights), strengths,
             held * np.where(np.arange(model.nv) < 3, 1.0, scale**2),
+            held_longer(character, model), limp_dofs(character, model),
             tuple(sorted({character.body_index(name) + 1 for name in options.goal_without})),
             sum(limb.kind == "leg" for limb in character.limbs) >= 4,
         )  # fmt: skip

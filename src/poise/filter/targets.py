@@ -215,9 +215,8 @@ def falling_targets(
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < falling.ON_GROUND * f.band
     sinks = (1.0 - falling.calmness(fall)) * falling.sinking(model, state, touches)
-    held = falling.held_longer(setup.character, model)
-    limp = falling.limpness(state.v, fall, held, falling.limp_dofs(setup.character, model))
-    error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, held)
+    limp = falling.limpness(state.v, fall, setup.held, setup.limp)
+    error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, setup.held)
     joints = falling.joint_accelerations(error, state.v, sinks, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
     places: list[PlaceGoal] = []
