@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import platform
 import re
 import shutil
 import subprocess
@@ -372,11 +373,11 @@ def test_rows_of_a_page_are_filtered_and_ordered(tmp_path: Path) -> None:
         assert page.evaluate(shown) == ["c.bvh", "a & <b>.bvh", "d.bvh"]  # by number, the empty one last
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc alone gives memory back so")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc alone gives memory back so")
 def test_a_worker_of_dask_keeps_freed_memory() -> None:
     """Arrays of 1.6 MB one after the other: each is fetched from the system anew, or none after the first."""
     code = (
-        "import resource, sys, numpy as np; from poise.core.threads import keep_freed_memory\n"
+        "import resource, sys, numpy as np; from poise.core.process import keep_freed_memory\n"
         "if sys.argv[1] == 'keep': keep_freed_memory()\n"
         "for _ in range(100): np.ones(200_000)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)"

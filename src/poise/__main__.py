@@ -20,7 +20,7 @@ def main() -> None:
     """Run the command line and leave with its exit code."""
     import sys
 
-    from poise.core.threads import prefer_one
+    from poise.core.process import prefer_one
 
     prefer_one()
     from poise.cli import run

@@ -28,7 +28,7 @@ from poise.cli.outcome import falls_at
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, UnreadableFile
-from poise.core.threads import keep_freed_memory
+from poise.core.process import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
 """What a command that takes folders adds to the cure of a file with several clips."""

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from typing import TypeVar
 
 from poise.core.errors import InvalidValue, PoiseError
-from poise.core.threads import one_thread
+from poise.core.process import one_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -313,12 +313,11 @@ class Bodies:
             rows[k], frames[k] = frame @ frames[k].T @ rows[k], frame
         return Touches(contact.pos[known].copy(), frames, self._gaps, friction, bodies, trees, rows)
 
-    def stiffen(self, forces: Array, dt: float) -> None:
+    def stiffen(self, forces: Array) -> None:
         """Let joined bodies resist turning in this step as the forces at their joints make them, see `stiffness`.
 
         Args:
             forces: Of the step before [N], shape (J, 3).
-            dt: Length of the step [s].
         """
         self._helping[:], self._toward[:], self._guided = 0.0, 0.0, []
         k, s = self._joined, self._joined_side
@@ -327,8 +326,8 @@ class Bodies:
         bodies = self._join_bodies[k, s]
         lever = self._join_places[k, s] - self._m.body_ipos[bodies]
         turned = np.einsum("kji,kj->ki", self._d.xmat[bodies].reshape(-1, 3, 3), (2 * s - 1)[:, None] * forces[k])
-        self._helping[:, 3:, 3:] = dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
-        self._toward[:] = -np.einsum("tij,tj->ti", self._helping, self.v[self._free_dofs]) / dt
+        self._helping[:, 3:, 3:] = self._dt**2 * stiffness(turned, lever, self._joined_to, len(self._free))
+        self._toward[:] = -np.einsum("tij,tj->ti", self._helping, self.v[self._free_dofs]) / self._dt
 
     def guide(self, body: int, share: float, a: Array, *, turns: bool) -> None:
         """Let a helper force S (a − acceleration) act on a free body in this step, S the share of its mass matrix.
@@ -348,8 +347,9 @@ class Bodies:
         self._toward[k] += S @ a
         self._guided.append(k)
 
-    def help(self, v: Array, dt: float) -> tuple[float, float]:
+    def help(self, v: Array) -> tuple[float, float]:
         """Work [J] and impulse [N s] of the helper forces of a step that ends at velocities (nv,)."""
+        dt = self._dt
         if not self._guided:
             return 0.0, 0.0
         own = self._free_dofs[self._guided]
@@ -362,15 +362,14 @@ class Bodies:
         """Whether a body is one free body by itself."""
         return int(self._tree_of_body[body]) in self._free.tolist()
 
-    def falling(self, dt: float, forces: Array | None = None) -> Array:
-        """Velocities (nv,) that the bodies have after dt without any contact; those of figures stay.
+    def falling(self, forces: Array) -> Array:
+        """Velocities (nv,) that the bodies have after a step without any contact; those of figures stay.
 
         Args:
-            dt: [s].
             forces: Generalized forces that act besides gravity, shape (nv,).
         """
-        d, v = self._d, self.v.copy()
-        acts = self._toward if forces is None else self._toward + forces[self._free_dofs]
+        d, v, dt = self._d, self.v.copy(), self._dt
+        acts = self._toward + forces[self._free_dofs]
         fall = np.append(self.gravity, np.zeros(3))
         v[self._free_dofs[:, :3]] += dt * self.gravity
         v[self._free_dofs[self.is_asleep[self._free]]] = 0.0
@@ -379,7 +378,7 @@ class Bodies:
             v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])
         for tree, block in self._block.items():
             dofs = self._dofs(tree)
-            acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + (0.0 if forces is None else forces[dofs])
+            acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + forces[dofs]
             v[dofs] += dt * np.linalg.solve(self._entries[block], acts)
         return v
 
@@ -404,10 +403,10 @@ class Bodies:
             out[k, side, :, :w] = touches.rows[k, side][..., :w] @ np.linalg.inv(self._entries[block])
         return out
 
-    def after(self, q: Array, v: Array, dt: float) -> Array:
-        """Coordinates q ⊕ v dt, shape (nq,)."""
+    def after(self, q: Array, v: Array) -> Array:
+        """Coordinates q ⊕ v dt a step later, shape (nq,)."""
         out = q.copy()
-        mujoco.mj_integratePos(self._m, out, v, dt)
+        mujoco.mj_integratePos(self._m, out, v, self._dt)
         return out
 
     def offset(self, body: int, place: Array) -> Array:

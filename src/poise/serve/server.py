@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from poise import __version__
 from poise.core.errors import InvalidValue, MotionWarning, PoiseError, failed_inside
-from poise.core.threads import one_thread
+from poise.core.process import one_thread
 from poise.io.files import json_value
 
 log = logging.getLogger(__name__)

@@ -153,7 +153,7 @@ class World:
         if not bodies.is_figure.all():
             for _ in range(round(SETTLING_TIME / dt)):
                 self._meet([None] * len(figures))
-                self.q = bodies.after(self.q, self.v, dt)
+                self.q = bodies.after(self.q, self.v)
                 self._hold()
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
@@ -316,7 +316,7 @@ class World:
         self, lists: Sequence[Lists | None], forces: Sequence[Array], joined: tuple[Array, Array] | None = None
     ) -> None:  # fmt: skip
         """Move everything on."""
-        q = self.q = self.bodies.after(self.q, self.v, self.dt)
+        q = self.q = self.bodies.after(self.q, self.v)
         for k, (figure, own, force) in enumerate(zip(self.figures, lists, forces)):
             driver = figure.driver
             if driver is None:
@@ -362,11 +362,11 @@ class World:
                 touches = with_limits(touches, rows, k)  # trees of figures come first
                 least = np.append(least, slowest)
         start = remembered(touches, self._touches, self._p)
-        bodies.stiffen(start[count - len(bodies.apart) : count] / dt, dt)
+        bodies.stiffen(start[count - len(bodies.apart) : count] / dt)
         self._guided = guide_bodies(bodies, self._guided, self.time, dt)
         answers = bodies.answers(touches)
         pulls = self._pulled()
-        free = bodies.falling(dt, pulls)
+        free = bodies.falling(pulls)
         wanted, largest = self._wanted(touches, count, least)
         found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
@@ -374,7 +374,7 @@ class World:
         )  # fmt: skip
         self._note(touches, count, found, free, wrong, largest)
         self._touches, self._p = touches, found.p
-        work, impulse = bodies.help(found.v, dt)
+        work, impulse = bodies.help(found.v)
         self._work, self._helped = self._work + work, self._helped + impulse
         self._work += 0.5 * dt * float(pulls @ (self.v + found.v))
         loose = np.repeat(~bodies.is_figure, bodies.width)
