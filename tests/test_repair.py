@@ -22,6 +22,7 @@ from poise.analysis.smoothing import LowPass
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.clip import REPAIRED, findings_of
+from poise.cli.app import run
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Ground, Motion, Source
@@ -446,7 +447,8 @@ def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
     hop = ballistic(poise.load(poise.sample_path("hover_hop"))).motion
     wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
     assert {"balance", "spin"} <= {f.name for f in wanted}
-    assert all("poise edit repair (not tried" in f.cures[-1].text for f in wanted)
+    shift = f"{6.0 * character_of(hop).leg_scale:.2g} cm"  # as the root's budget goes with the leg
+    assert all(f"within 6° and {shift}: poise edit repair (not tried" in f.cures[-1].text for f in wanted)
     clip = analyze(poise.load(poise.sample_path("walk")).cut(0.0, 2.0))
     before, after, turn, shift = Cures().repaired(clip) or (0.0, 0.0, 0.0, 0.0)
     assert 0.0 < after < before
@@ -459,6 +461,51 @@ def test_mend_repairs_what_flights_and_spin_leave() -> None:
     edited = mend(poise.load(poise.sample_path("hover_hop")))
     assert [step["tool"] for step in edited.report["steps"]] == ["ballistic", "spin", "repair"]
     assert edited.report["after"]["findings"] == []
+
+
+def test_a_repair_says_how_far_it_is(walk: tuple[Motion, Character]) -> None:
+    rounds: list[tuple[int, int]] = []
+    repair(*walk, verify=False, on_round=lambda done, most: rounds.append((done, most)))
+    assert rounds[0] == (0, 9)
+    assert rounds[-1] == (9, 9)
+    assert rounds == sorted(set(rounds))
+
+
+def test_a_repair_that_is_interrupted_writes_nothing(
+    walk: tuple[Motion, Character], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Bar:
+        """Ctrl-C in the third round."""
+
+        def __enter__(self) -> Bar:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def add_task(self, _: str, total: float | None) -> int:
+            return 0
+
+        def update(self, task: int, description: str, total: float, completed: int) -> None:
+            if description == "Round 3 of at most 9":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr("poise.cli.edit_run.progress", lambda **_: Bar())
+    clip, out = tmp_path / "clip.bvh", tmp_path / "out.bvh"
+    poise.save(walk[0], clip)
+    words = [
+        "edit",
+        "repair",
+        str(clip),
+        "-o",
+        str(out),
+        "--budget",
+        "joint 3deg",
+        "--report",
+        str(tmp_path / "r.json"),
+    ]
+    assert run(words) == 130
+    assert list(tmp_path.iterdir()) == [clip]
 
 
 def test_contacts_of_a_report_are_read_back_and_what_they_leave_out_carries_nothing(

@@ -4,19 +4,25 @@ does the same."""
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from poise.body import fit
+from poise.body import fit, save_character
+from poise.body.posing import other_size
+from poise.check.clip import check_file
+from poise.check.profile import load_profile
+from poise.check.report import Wanted
 from poise.core import units
+from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.edit.scale import scale
 from poise.filter import plan_feet
 from poise.filter.forces import Push
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
-from poise.io import load
+from poise.io import load, read_options, save
 from poise.phases import contacts
 from poise.samples import sample_path
 from poise.terrain import Terrain
@@ -73,3 +79,21 @@ def test_a_figure_of_any_size_does_the_same(
     assert np.abs(q - large_q).max() < 1e-6
     for name in ("penetration_p95_m", "float_p95_m"):
         assert large.report["contact"][name] / SIZE == pytest.approx(run.report["contact"][name], abs=1e-6)
+
+
+def test_a_character_read_in_another_unit_than_its_clip_is_told(tmp_path: Path) -> None:
+    """A rig and its clip that say no unit, one read in inches and one in centimeters."""
+    clip, rig = tmp_path / "clip.bvh", tmp_path / "rig.toml"
+    walk = load(sample_path("walk"))
+    save(walk.frames(np.arange(40)), clip)
+    motion = load(clip, unit="cm")
+    large = fit(load(clip, unit="inch"))
+    save_character(large, rig)
+    words = "2.54 times as long as those of the motion, as if one had been read in inches and the other in centimeters"
+    assert words in other_size(large, motion)
+    assert "only 0.394 times" in other_size(fit(motion), load(clip, unit="inch"))
+    assert other_size(fit(motion), motion) == ""
+    with pytest.warns(MotionWarning, match=words):
+        simulate(motion, large)
+    (report,) = check_file(clip, load_profile("realistic"), read_options(unit="cm"), Wanted(character=rig))
+    assert words in report.notes[-1]

@@ -89,6 +89,9 @@ def test_a_broken_line_among_the_tries_is_refused(tmp_path: Path) -> None:
     log.write_text("\n".join([*lines[:2], lines[2][:9], lines[3]]) + "\n")
     with pytest.raises(FileFormatError, match="not a list of tries"):
         tune("run", RANGES, tries=3, cost=bowl, log=log, **HOW)
+    log.write_text("\n".join(["[1]", *lines[1:]]) + "\n")  # JSON, but no search
+    with pytest.raises(FileFormatError, match="not a list of tries"):
+        tune("run", RANGES, tries=3, cost=bowl, log=log, **HOW)
 
 
 def test_a_case_costs_a_fall_and_a_wrong_speed() -> None:
@@ -129,6 +132,11 @@ def test_unknown_options_and_files_are_refused(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(MissingExtra, match=r"poise\[tune\]"):
         tune("run", RANGES, tries=1, cost=bowl, log=log, **HOW)
     assert not log.exists(), "nothing has run"
+
+
+def test_tries_without_a_search_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["synthesize", "run", "--tries", "8", "-o", str(tmp_path / "run.bvh")]) == 2
+    assert "--tries belong to a search; give --tune" in capsys.readouterr().err
 
 
 def test_the_command_tunes_and_runs_with_what_was_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.measures import ImpliedScale, Measures, measures
 from poise.body import load_character
 from poise.body.character import Character, fit
+from poise.body.posing import other_size
 from poise.check.air import flight_findings, scale_of, wrong_gravity
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
@@ -185,6 +186,8 @@ def judge(
     return tuple(sorted(found, key=lambda f: (not f.fails, -f.excess)))
 
 
+REPAIR_TURN, REPAIR_SHIFT = math.radians(6.0), 0.06
+"""What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
 REPAIRED = ("gravity", "arc", "track", "drift", "spin", "balance", "root-residual")
 """Findings that a repair of the whole clip makes smaller."""
 
@@ -200,7 +203,8 @@ def _with_repair(found: list[Finding], clip: Analysis, trials: Trials | None) ->
     if wrong_gravity(clip) is not None:
         vain = "repairing the whole clip (poise edit repair), which needs flights that fall as they should"
         return [replace(f, tried=(*f.tried, vain)) if c else f for f, c in zip(found, chosen)]
-    text, tried = "repair the whole clip within 6° and 6 cm: poise edit repair", None
+    turn, shift = math.degrees(REPAIR_TURN), 100.0 * REPAIR_SHIFT * clip.character.leg_scale
+    text, tried = f"repair the whole clip within {turn:.0f}° and {shift:.2g} cm: poise edit repair", None
     if trials is None:
         text += " (not tried; --try-cures tries it)"
     elif (tried := trials.repaired(clip)) is None:
@@ -292,6 +296,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     unsure = doubts(clip, is_floor_given=is_ground_given(clip.motion, wanted))
     findings = judge(clip, profile, quality=quality, scale=scale, trials=wanted.trials, unsure=unsure)
     source = clip.motion.source
+    notes = (*(source.warnings if source is not None else ()), other_size(clip.character, clip.motion))
     samples = samples_of(clip)
     report = ClipReport(
         name,
@@ -299,7 +304,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         "fail" if any(f.fails for f in findings) else "pass",
         findings,
         measures_of(clip, quality, scale, samples),
-        notes=source.warnings if source is not None else (),
+        notes=tuple(note for note in notes if note),
         unjudged=unsure.unjudged,
         facts=facts_of(clip, scale, samples.gait),
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))

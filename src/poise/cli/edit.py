@@ -269,6 +269,7 @@ def repair(
             trust_time=trust_time,
         ),
         around,
+        has_rounds=True,
     )
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from poise.cli import options
-from poise.cli.app import note, note_warnings, out, output_paths, print_json, waiting
+from poise.cli.app import note, note_warnings, out, output_paths, print_json, progress, waiting
 from poise.cli.folder import over_folders
 from poise.cli.options import option
 from poise.cli.outcome import draw, require_kinds, summarize_edit
@@ -117,20 +120,21 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
     return decorate
 
 
-def run_edit(asked: Common, tool: Tool, around: Surroundings | None = None) -> None:
+def run_edit(asked: Common, tool: Tool, around: Surroundings | None = None, *, has_rounds: bool = False) -> None:
     """Read the clip, edit it, write what was asked for, and say what happened.
 
     Args:
         asked: Files, and what every edit is given.
         tool: The edit.
         around: What a recording draws around the figure.
+        has_rounds: The tool takes `on_round` and shows how far it is.
 
     Raises:
         InvalidValue: if an option makes no sense or a file would be written over.
         Exit: with 1 if the budget refuses the edit; then nothing is written.
     """
     motion, character, scope, budget = prepare(asked)
-    with waiting("Editing"):
+    with _counting(tool) if has_rounds else _waiting(tool) as tool:
         try:
             edited = tool(motion, character, scope=scope, budget=budget)
         except BudgetExceeded as error:
@@ -142,6 +146,26 @@ def run_edit(asked: Common, tool: Tool, around: Surroundings | None = None) -> N
             note(sentence)
             raise typer.Exit(1) from error
     write(asked, motion, edited, around)
+
+
+@contextmanager
+def _waiting(tool: Tool) -> Iterator[Tool]:
+    """The tool, behind a sign of life."""
+    with waiting("Editing"):
+        yield tool
+
+
+@contextmanager
+def _counting(tool: Tool) -> Iterator[Tool]:
+    """The tool, behind a bar with the round and the time left."""
+    with progress(disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("Looking at the clip", total=None)
+
+        def watch(done: int, most: int) -> None:
+            words = f"Round {done + 1} of at most {most}" if done < most else "Checking the result"
+            bar.update(task, description=words, total=most, completed=done)
+
+        yield partial(tool, on_round=watch)
 
 
 def keeping_amount(error: BudgetExceeded, scope: Scope, edit: Callable[[Scope], Edited]) -> float:
@@ -183,8 +207,11 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     character = None
     if asked.character is not None:
         from poise.body import load_character
+        from poise.body.posing import other_size
 
         character = load_character(asked.character)
+        if doubt := other_size(character, motion):
+            note(f"warning: {doubt}")
     return motion, character, scope, budget
 
 

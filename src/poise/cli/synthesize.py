@@ -148,7 +148,7 @@ def synthesize(
         list[str] | None,
         option("'NAME=VALUE …'", "A case that only the values found are run on. Can be repeated.", panel=TUNER),
     ] = None,
-    tries: Annotated[int, option("N", "How many sets of values are tried.", panel=TUNER)] = 64,
+    tries: Annotated[int | None, option("N", "How many sets of values are tried. Default: 64.", panel=TUNER)] = None,
     gains: Annotated[
         Path | None, option("FILE.toml", "Options that --tune found; --set goes before them.", panel=TUNER)
     ] = None,
@@ -197,13 +197,13 @@ def synthesize(
             held_out=held_out or [],
             character=figure,
             seconds=seconds,
-            tries=tries,
+            tries=64 if tries is None else tries,
             seed=seed or 0,
             overwrite=overwrite,
         )
         return
-    if case or held_out:
-        raise InvalidValue("--case and --held-out belong to a search; give --tune as well.")
+    if case or held_out or tries is not None:
+        raise InvalidValue("--case, --held-out and --tries belong to a search; give --tune as well.")
     if output is None and record is None and report is None and not live:
         raise InvalidValue(
             f"Give a file to write: poise synthesize {name} -o {behavior.name.replace(' ', '-')}.bvh, or --record, "

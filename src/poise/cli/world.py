@@ -61,10 +61,6 @@ def world(
 
     Example: [bold]poise world street.toml --record street.html --save-figure bob=bob.bvh[/bold]
     """
-    from poise.show.live_world import LiveWorld
-    from poise.terrain import Terrain
-    from poise.world import World
-
     if not (live or save_figure or record or report or json):
         raise InvalidValue("No output was given. Give --live, --record street.html or --save-figure bob=bob.bvh.")
     if not 0.0 < seconds <= MOST_SECONDS:
@@ -73,6 +69,10 @@ def world(
         raise InvalidValue(f"--fps is {fps:g}; give 50 or more.")
     files = figure_files(save_figure, record, report, inputs=(scene,), overwrite=overwrite)
     require_kinds(None, record, live=live)
+    from poise.show.live_world import LiveWorld
+    from poise.terrain import Terrain
+    from poise.world import World
+
     made = World(scene, terrain=Terrain.parse(terrain), dt=1.0 / fps)
     require_figures(made, files)
     with reporting_interrupts(record, report, *files.values()):

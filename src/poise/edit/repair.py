@@ -14,7 +14,7 @@ from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.air import wrong_gravity
-from poise.check.clip import Wanted, on_ground
+from poise.check.clip import REPAIR_SHIFT, REPAIR_TURN, Wanted, on_ground
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
@@ -30,13 +30,25 @@ from poise.phases.floor import carried_ground
 from poise.phases.travel import find_loop, with_rounds
 from poise.spacetime.balance import ANGLE, Problem, Round, apply_offsets, look, problem_of
 from poise.spacetime.figure import Figure
-from poise.spacetime.search import ENOUGH, ROUNDS, SHARE, Limits, Point, is_in_vain, point_of, search, together, within
+from poise.spacetime.search import (
+    ENOUGH,
+    ROUNDS,
+    SHARE,
+    WEIGHTS,
+    Limits,
+    Point,
+    is_in_vain,
+    point_of,
+    search,
+    together,
+    within,
+)
 from poise.spacetime.spline import Spline
 from poise.terrain import Terrain
 
 AGAIN = 2
 """Times that the changed clip is looked at anew."""
-DEFAULT_BUDGET = Budget(joint=math.radians(6.0), root=0.06)
+DEFAULT_BUDGET = Budget(joint=REPAIR_TURN, root=REPAIR_SHIFT)
 """What a repair may change where nothing is said: joints [rad]; the root, for a leg of 0.82 m [m]."""
 LONGEST_LOOP = 20.0
 """Offsets of a longer loop do not go round, its ends stay as they are: the solution would need much memory [s]."""
@@ -85,6 +97,7 @@ def repair(
     jump: FlightChange | str | None = None,
     trust_time: bool = False,
     verify: bool = True,
+    on_round: Callable[[int, int], object] | None = None,
 ) -> Edited:
     """Turn joints and move the root a little over the whole clip, so that its contacts can carry the motion.
 
@@ -120,6 +133,7 @@ def repair(
             and landing follow. The clip gets the frames that this takes.
         trust_time: Repair even where flights fall so fast or slowly that the frame rate or the size must be wrong.
         verify: Check the result, and say in the report what is new; not where `jump` or `scene` is given.
+        on_round: Called before each round of the search with how many are done, and how many there are at most.
 
     Raises:
         InvalidValue: if an argument makes no sense, or the clip's time base is in doubt.
@@ -199,19 +213,27 @@ def repair(
 
     before = measured(motion)
 
-    def solved(round_: Round | None, holds_ends: bool) -> _Answer:
-        """The search, and its answer solved again."""
+    most = (len(WEIGHTS) + AGAIN) * (1 if around is None else 2)
+
+    def count(done: int) -> None:
+        if on_round is not None:
+            on_round(done, most)
+
+    def solved(round_: Round | None, holds_ends: bool, done: int = 0) -> _Answer:
+        """The search, and its answer solved again, after so many rounds."""
         more = may | {"around": round_, "holds_ends": holds_ends, "aloft": None if round_ else aloft}
         frames = 0 if round_ is None else round_.frames
         problem = problem_of(seen if round_ is None else looked_at(motion, frames), **more)
         changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
         limits = _limits(problem, asked, budget)
-        states, curve = search(problem, look(problem, np.zeros((problem.spline.count, problem.figure.size))), limits)
+        still = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
+        states, curve = search(problem, still, limits, lambda number: count(done + number))
         # who names a budget or an interval has decided already
         in_vain = budget is None and interval is None and not wanted and is_in_vain(curve[0], curve[-1])
         number = 0 if in_vain else len(curve) - 1
         chosen = states[number]
-        for _ in range(AGAIN if number else 0):
+        for again in range(AGAIN if number else 0):
+            count(done + len(WEIGHTS) + again)
             # the changed clip is looked at anew: its contacts and its low-pass are no longer quite those of the clip
             anew = problem_of(looked_at(changed_by(chosen), frames), made=chosen, **more)
             same = ("origins", "room", "lift", "looked", "path", "price", "ease")
@@ -228,7 +250,7 @@ def repair(
     said = ()
     if around is not None:
         # mending a seam may use up the budget that the rest of the round needs
-        left, other = left_of(answer.after), solved(None, True)
+        left, other = left_of(answer.after), solved(None, True, len(WEIGHTS) + AGAIN)
         # where the search gave up, as in `is_in_vain`, the other way has to leave as little as it asks for
         asked_for = 1.0 if answer.number or budget is not None else SHARE
         enough = min(left, asked_for * left_of(before))
@@ -236,6 +258,7 @@ def repair(
             answer, said = other, (SEAM_STAYS,)
         elif answer.number and left >= left_of(before):
             answer, said = answer._replace(number=0, chosen=answer.states[0], after=before), (IN_ROUNDS,)
+    count(most)
     changed_by, states, curve, number, chosen, in_full = answer
     held = seen.touch.grips if grips is None else seen.touch.grips | grips
     allowed = {name: value for name, value in (asked.limits | dict(asked.parts)).items() if math.isfinite(value)}

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character, fit
-from poise.body.posing import apply_deviation, interpolate_q, motion_to_q
+from poise.body.posing import apply_deviation, interpolate_q, motion_to_q, other_size
 from poise.core import rotations
 from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, require, require_each
 from poise.core.motion import Motion
@@ -137,7 +137,8 @@ def simulate(
     for name in (*(p.body for p in pushes), *(g.body for g in options.goal_points), *only, *freeze):
         character.body_index(name)  # a name nobody answers to is refused before the run
     loose = _loose(character, only, freeze)
-    for sentence in without_effect(pushes, motion.duration):
+    doubt = other_size(character, motion)
+    for sentence in (*without_effect(pushes, motion.duration), *([doubt] if doubt else ())):
         warnings.warn(sentence, MotionWarning, stacklevel=2)
     while True:
         felt = list(pushes)

@@ -8,6 +8,7 @@ see three frames of offsets, all other rows one; both are summed up as a band.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -108,13 +109,19 @@ class Limits(NamedTuple):
     gaze: float
 
 
-def search(problem: Problem, start: Look, limits: Limits) -> tuple[list[Array], list[Point]]:
-    """Coefficients from the least change to the most physical within the limits, and what is to be seen of each."""
+def search(
+    problem: Problem, start: Look, limits: Limits, on_weight: Callable[[int], object]
+) -> tuple[list[Array], list[Point]]:
+    """Coefficients from the least change to the most physical within the limits, and what is to be seen of each.
+
+    `on_weight` is called before each weight with its number.
+    """
     states, curve = [start.coefficients], [point_of(problem, start, 0.0)]
     state = start
-    for weight in WEIGHTS:
+    for number, weight in enumerate(WEIGHTS):
         if curve[-1].left < ENOUGH:
             break
+        on_weight(number)
         tried = within(problem, state, weight, limits)
         seen = point_of(problem, tried, weight)
         if seen.left < GAIN * curve[-1].left:

@@ -347,6 +347,8 @@ class _Book:
         whole = lines[:-1] if is_cut else lines
         try:
             first, *rows = [json.loads(line) for line in whole]
+            if not isinstance(first, dict):
+                raise TypeError
             self.tries = [(np.array(row["values"]), float(row["cost"])) for row in rows]
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError("It is not a list of tries.", path=self.path, cure="Delete it.") from error
