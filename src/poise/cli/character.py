@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from poise.cli import options
-from poise.cli.app import app, note_warnings, out, output_path, print_json
+from poise.cli.app import app, out, output_path, print_json
 from poise.cli.options import option
 from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
 from poise.core.units import kilograms
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@options.grouped
 def character(
     file: options.File,
     output: Annotated[
@@ -45,13 +46,7 @@ def character(
             panel=options.FIGURE,
         ),
     ] = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
-    source_fps: options.SourceFps = None,
-    frames_from_data: options.FramesFromData = False,
+    reading: options.Reading = options.READ_AS_IS,
 ) -> None:
     """Fit a character to a clip or a skeleton: masses, joint limits, contact points. Edit the file and use it again.
 
@@ -67,17 +62,7 @@ def character(
             raise InvalidValue("--mass and --masses are for fitting; in a character's own TOML edit the masses.")
         fitted = load_character(file)
     else:
-        source = _read(
-            file,
-            skeleton=skeleton,
-            clip=options.clip_key(clip),
-            unit=unit,
-            up=up,
-            height=height,
-            fps=source_fps,
-            frames_from_data=frames_from_data,
-        )
-        fitted = fit(source, mass=mass, masses=masses)
+        fitted = fit(_read(file, reading), mass=mass, masses=masses)
     if roles is not None:
         from poise.tracking import with_roles
 
@@ -89,19 +74,14 @@ def character(
         _print(fitted, output)
 
 
-def _read(file: Path, *, skeleton: Path | None, **given: Any) -> Motion | Skeleton:
+def _read(file: Path, how: options.Reading) -> Motion | Skeleton:
     """A file's motion, or its skeleton where it has nothing else."""
-    import poise.io
-
     try:
-        motion = poise.io.load(file, skeleton=skeleton, **given)
+        return how.load(file)
     except FileFormatError as refusal:
         if SKELETON_ALONE[0] not in refusal.cure:
             raise
-        size = {name: given[name] for name in ("unit", "up", "height")}
-        return poise.io.load_skeleton(file, skeleton=skeleton, **size)
-    note_warnings(motion)
-    return motion
+        return how.load_skeleton(file)
 
 
 def describe_character(fitted: Character, file: Path, output: Path) -> dict[str, Any]:

@@ -32,6 +32,7 @@ MOST_NAMES = 3
 
 
 @app.command()
+@options.grouped
 def check(
     files: Annotated[
         list[Path],
@@ -82,13 +83,7 @@ def check(
         ),
     ] = None,
     floor: options.Floor = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
-    source_fps: options.SourceFps = None,
-    frames_from_data: options.FramesFromData = False,
+    reading: options.Reading = options.READ_AS_IS,
 ) -> None:
     """Find what is physically wrong in clips: what, how much, in which frames, and the smallest cure.
 
@@ -99,7 +94,6 @@ def check(
     from poise.check.clip import clip_files
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
-    from poise.io import read_options
     from poise.io.files import all_or_none
 
     paths = clip_files(files)
@@ -116,15 +110,7 @@ def check(
     names = tuple(n.strip() for text in fail_on or () for n in text.split(",") if n.strip())
     if names:
         chosen = chosen.failing_only_on(names)
-    how = read_options(
-        skeleton=skeleton,
-        clip=options.clip_key(clip),
-        unit=unit,
-        up=up,
-        height=height,
-        fps=source_fps,
-        frames_from_data=frames_from_data,
-    )
+    how = reading.checked
     if terrain is not None:
         from poise.terrain import Terrain
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from poise.cli import options
-from poise.cli.app import app, note_warnings, out, output_path
+from poise.cli.app import app, out, output_path
 from poise.cli.folder import over_folders
 from poise.cli.options import argument, option
 
@@ -56,18 +56,8 @@ def convert(
 
     output_path(target, inputs=[source], overwrite=overwrite)
     format_for(target)  # an unknown extension is refused before anything is read
-    motion = poise.io.load(
-        source,
-        skeleton=skeleton,
-        clip=options.clip_key(clip),
-        unit=source_unit,
-        up=source_up,
-        height=height,
-        fps=source_fps,
-        frames_from_data=frames_from_data,
-    )
-    note_warnings(motion)
-    motion = options.part_of(motion, start, end)
+    how = options.Reading(skeleton, clip, source_unit, source_up, height, source_fps, frames_from_data)
+    motion = options.part_of(how.load(source), start, end)
     if fps is not None:
         motion = poise.io.resampled_to(motion, fps)
     poise.io.save(motion, target, unit=unit, up=up)

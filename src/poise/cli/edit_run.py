@@ -8,15 +8,15 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from poise.cli import options
-from poise.cli.app import note, note_warnings, out, output_paths, print_json, progress, waiting
+from poise.cli.app import note, out, output_paths, print_json, progress, waiting
 from poise.cli.folder import over_folders
 from poise.cli.options import option
 from poise.cli.outcome import draw, require_kinds, summarize_edit
@@ -57,12 +57,7 @@ class Common:
     overwrite: options.Overwrite = False
     json: options.Json = False
     character: options.CharacterFile = None
-    skeleton: options.Skeleton = None
-    clip: options.Clip = None
-    unit: options.SourceUnit = None
-    up: options.SourceUp = None
-    height: options.Height = None
-    source_fps: options.SourceFps = None
+    reading: options.Reading = options.READ_AS_IS
 
     def check_outputs(self, *read: Path | None) -> None:
         """Refuse what could not be written at the end.
@@ -73,7 +68,7 @@ class Common:
         output_paths(
             (self.output, self.report, self.record),
             "-o, --report and --record",
-            inputs=(self.file, self.skeleton, self.character, *read),
+            inputs=(self.file, self.reading.skeleton, self.character, *read),
             overwrite=self.overwrite,
         )
 
@@ -91,30 +86,12 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
     """
 
     def decorate(function: Callable[..., None]) -> None:
-        hints = get_type_hints(Common, include_extras=True)
-        shared = [
-            inspect.Parameter(
-                f.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=hints[f.name],
-                default=inspect.Parameter.empty if f.default is MISSING else f.default,
-            )
-            for f in fields(Common)
-            if f.name not in without
-        ]
-        own = [
-            p.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for p in list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-        ]
-
-        def run(**given: Any) -> None:
-            common = Common(**{p.name: given.pop(p.name, p.default) for p in shared})
-            function(common, **given)
-
-        parameters = [*shared[:2], *own, *shared[2:]]
-        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-        run.__annotations__ = {p.name: p.annotation for p in parameters}
-        run.__name__, run.__doc__ = function.__name__, function.__doc__
+        run = options.grouped(function)
+        first, second, *others = inspect.signature(run).parameters.values()
+        count = len(inspect.signature(function).parameters) - 1
+        shared, own = others[: len(others) - count], others[len(others) - count :]
+        left = [p for p in shared if p.name not in without]
+        options.take_options(run, [first, second, *own, *left], like=function)
         group.command()(over_folders(f"edit {function.__name__}")(run))
 
     return decorate
@@ -192,18 +169,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     scope = Scope(asked.amount, interval, asked.blend)
     budget = None if asked.budget is None else Budget.parse(asked.budget)
     require_kinds(asked.output, asked.record)
-    import poise.io
-
-    motion = poise.io.load(
-        asked.file,
-        skeleton=asked.skeleton,
-        clip=options.clip_key(asked.clip),
-        unit=asked.unit,
-        up=asked.up,
-        height=asked.height,
-        fps=asked.source_fps,
-    )
-    note_warnings(motion)
+    motion = asked.reading.load(asked.file)
     character = None
     if asked.character is not None:
         from poise.body import load_character

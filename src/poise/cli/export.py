@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, out, output_paths, print_json, progress
+from poise.cli.app import app, note, out, output_paths, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.options import argument, option
 from poise.core.errors import InvalidValue
@@ -15,6 +16,7 @@ from poise.core.errors import InvalidValue
 
 @app.command()
 @over_folders("export", source="clip_file")
+@options.grouped
 def export(
     system: Annotated[
         str,
@@ -45,9 +47,7 @@ def export(
     ] = None,
     start: options.Start = None,
     end: options.End = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    source_fps: options.SourceFps = None,
+    reading: options.Reading = options.READ_AS_IS,
     as_json: options.Json = False,
     overwrite: options.Overwrite = False,
 ) -> None:
@@ -74,10 +74,9 @@ def export(
     beside = output.with_name(output.name + ".json")
     output_paths([output, beside], "-o and its sidecar", inputs=[clip_file, robot], overwrite=overwrite)
     model = read_robot(robot)
-    beside_robot = robot if format_of(clip_file).NAME == CLIPS else skeleton
-    motion = poise.io.load(clip_file, skeleton=beside_robot, clip=options.clip_key(clip), fps=source_fps)
-    note_warnings(motion)
-    motion = options.part_of(motion, start, end)
+    if format_of(clip_file).NAME == CLIPS:
+        reading = replace(reading, skeleton=robot)
+    motion = options.part_of(reading.load(clip_file), start, end)
     followed = None
     if motion.skeleton.names != model.skeleton.names:
         from poise.tracking.robots import follow

@@ -121,11 +121,7 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
                 raise FileFormatError(error.problem, path=error.path, cure=f"{CHOOSE_CLIP} {ALL_CLIPS}") from None
 
         own = [p.replace(annotation=options.ClipOrAll) if p.name == "clip" else p for p in own]
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in [*own, *shared]]
-        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
-        run.__annotations__ = {p.name: p.annotation for p in parameters}
-        run.__name__, run.__doc__ = function.__name__, function.__doc__
-        return run
+        return options.take_options(run, [*own, *shared], like=function)
 
     return decorate
 

@@ -38,16 +38,11 @@ _LABELS = {
 
 @app.command()
 @over_folders("info", target=None)
+@options.grouped
 def info(
     file: Annotated[Path | None, argument("FILE", "A motion or skeleton file, or a folder.")] = None,
     system: Annotated[bool, flag("--system", "Show versions, graphics and caches instead, for bug reports.")] = False,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
-    source_fps: options.SourceFps = None,
-    frames_from_data: options.FramesFromData = False,
+    reading: options.Reading = options.READ_AS_IS,
     as_json: options.Json = False,
 ) -> None:
     """Show what a file holds and how it was read: axis, unit, rate, limbs, and the evidence for each.
@@ -62,17 +57,7 @@ def info(
         return
     if file is None:
         raise InvalidValue("poise info needs a FILE, or --system. Example: poise info walk.bvh.")
-    from poise.io import read_options
-
-    chosen = read_options(
-        skeleton=skeleton,
-        clip=options.clip_key(clip),
-        unit=unit,
-        up=up,
-        fps=source_fps,
-        frames_from_data=frames_from_data,
-        height=height,
-    )
+    chosen = reading.checked
     from poise.cli.describe import describe_file
 
     with waiting(f"Reading {file.name}"):

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from poise.cli.app import note
+from poise.cli.app import note, note_warnings
 from poise.core.errors import FileFormatError, InvalidValue
 
 if TYPE_CHECKING:
+    import poise.core.skeleton
     from poise.core.motion import Motion
+    from poise.io.format import ReadOptions
 
 OUTPUT = "Output"
 PUSHES = "Pushes and ground"
@@ -163,6 +168,95 @@ Port = Annotated[
 Headless = Annotated[bool, flag("--headless", "Print the address; open no browser.", panel=LIVE)]
 Overwrite = Annotated[bool, flag("--overwrite", "Replace existing files.", panel=OUTPUT)]
 Json = Annotated[bool, flag("--json", "Print JSON.", panel=OUTPUT)]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read: options that commands share (`grouped`)."""
+
+    skeleton: Skeleton = None
+    clip: Clip = None
+    unit: SourceUnit = None
+    up: SourceUp = None
+    height: Height = None
+    source_fps: SourceFps = None
+    frames_from_data: FramesFromData = False
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The same as arguments of `poise.io.load`."""
+        found = asdict(self)
+        return found | {"clip": clip_key(self.clip), "fps": found.pop("source_fps")}
+
+    @property
+    def checked(self) -> ReadOptions:
+        """The same for a reader.
+
+        Raises:
+            InvalidValue: naming the option and what is allowed.
+        """
+        from poise.io import read_options
+
+        return read_options(**self.given)
+
+    def load(self, file: Path) -> Motion:
+        """The motion of a file; what its reader found worth knowing goes to stderr."""
+        import poise.io
+
+        motion = poise.io.load(file, **self.given)
+        note_warnings(motion)
+        return motion
+
+    def load_skeleton(self, file: Path) -> poise.core.skeleton.Skeleton:
+        """The skeleton of a file, whether or not it holds motion as well."""
+        import poise.io
+
+        return poise.io.load_skeleton(file, skeleton=self.skeleton, unit=self.unit, up=self.up, height=self.height)
+
+
+READ_AS_IS = Reading()
+"""The file says all."""
+
+
+def grouped(function: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: a parameter that is a dataclass stands for an option for each field."""
+    own = _parameters(function)
+
+    def run(**given: Any) -> None:
+        function(**{p.name: _taken(p, given) for p in own})
+
+    return take_options(run, [flat for p in own for flat in _flat(p)], like=function)
+
+
+def take_options(
+    run: Callable[..., None], parameters: Sequence[inspect.Parameter], *, like: Callable[..., None]
+) -> Callable[..., None]:
+    """Declare what a function takes by name, and give it the name and the help of the command that it stands for."""
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__name__, run.__doc__ = like.__name__, like.__doc__
+    return run
+
+
+def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(called, eval_str=True).parameters.values())
+
+
+def _flat(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """A parameter, or those of the group that it is."""
+    group = parameter.annotation
+    if not isinstance(group, type) or not is_dataclass(group):
+        return [parameter]
+    return [flat for p in _parameters(group) for flat in _flat(p)]
+
+
+def _taken(parameter: inspect.Parameter, given: dict[str, Any]) -> Any:
+    """The value of a parameter among what was given by name; a group of them as its dataclass."""
+    group = parameter.annotation
+    if not isinstance(group, type) or not is_dataclass(group):
+        return given.get(parameter.name, parameter.default)
+    return group(**{p.name: _taken(p, given) for p in _parameters(group)})
 
 
 def _take_settings(context: typer.Context, path: Path | None) -> Path | None:

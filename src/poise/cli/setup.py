@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, output_path
+from poise.cli.app import app, note, output_path
 from poise.cli.options import argument, option
 from poise.core.errors import FileFormatError, InvalidValue
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@options.grouped
 def setup(
     file: Annotated[
         Path,
@@ -33,11 +35,7 @@ def setup(
         ),
     ] = None,
     mass: options.Mass = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
+    reading: options.Reading = options.READ_AS_IS,
     port: options.Port = 0,
     headless: options.Headless = False,
     overwrite: options.Overwrite = False,
@@ -54,7 +52,7 @@ def setup(
     target = output or (file if is_character else Path(file.stem).with_suffix(".toml"))
     if target.suffix.lower() != ".toml":
         raise InvalidValue(f"{target} is not a .toml file; a character is saved as TOML.")
-    character, motion = open_character(file, mass=mass, skeleton=skeleton, clip=clip, unit=unit, up=up, height=height)
+    character, motion = open_character(file, reading, mass=mass)
     if target.exists() and not (is_character and target.resolve() == file.resolve()) and not overwrite:
         character = _continued(target, character)
     elif not is_character:
@@ -73,34 +71,23 @@ def setup(
 
 
 def open_character(
-    file: Path,
-    *,
-    mass: float | None = None,
-    skeleton: Path | None = None,
-    clip: str | None = None,
-    unit: str | None = None,
-    up: str | None = None,
-    height: str | None = None,
+    file: Path, reading: options.Reading = options.READ_AS_IS, *, mass: float | None = None
 ) -> tuple[Character, Motion | None]:
     """A character from any file with a skeleton, and its motion where it has one; of several clips the first."""
-    import poise.io
     from poise.body import fit, load_character
 
     if file.suffix.lower() == ".toml":
         if mass is not None:
             raise InvalidValue("--mass is for fitting; edit the masses of a character on the page.")
         return load_character(file), None
-    size: dict[str, Any] = {"unit": unit, "up": up, "height": height}
     try:
-        motion = poise.io.load(file, skeleton=skeleton, clip=options.clip_key(clip), **size)
+        motion = reading.load(file)
     except FileFormatError as refusal:
         if "load_skeleton" in refusal.cure:
-            bare = poise.io.load_skeleton(file, skeleton=skeleton, **size)
-            return fit(bare, mass=mass), None
-        if clip is not None or not ("--clip" in str(refusal) or "clip=" in str(refusal)):
+            return fit(reading.load_skeleton(file), mass=mass), None
+        if reading.clip is not None or not ("--clip" in str(refusal) or "clip=" in str(refusal)):
             raise
-        motion = poise.io.load(file, skeleton=skeleton, clip=0, **size)
-    note_warnings(motion)
+        motion = replace(reading, clip="0").load(file)
     return fit(motion, mass=mass), motion
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, out, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, out, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.options import argument, flag, option
@@ -44,6 +44,7 @@ LEAST_PHYSICAL, MOST_PHYSICAL = 1e-3, 1e3
 
 @app.command()
 @over_folders("simulate")
+@options.grouped
 def simulate(
     file: Annotated[
         Path | None,
@@ -88,16 +89,10 @@ def simulate(
     ] = False,
     character: options.CharacterFile = None,
     mass: options.Mass = None,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
+    reading: options.Reading = options.READ_AS_IS,
     start: options.Start = None,
     end: options.End = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
-    source_fps: options.SourceFps = None,
     floor: options.Floor = None,
-    frames_from_data: options.FramesFromData = False,
     live: Annotated[
         bool,
         flag("--live", "Run in the browser: drag bodies, change the ground. Ctrl-C ends.", panel=options.LIVE),
@@ -174,13 +169,15 @@ def simulate(
         raise InvalidValue("Give a motion, or a live actor: --live-from vmc:39539.")
     if output is None and not live and not live_to:
         raise InvalidValue("No output was given. Give -o OUT, such as -o moved.bvh; only --live goes without.")
-    files = figure_files(save_figure, output, report, record, inputs=(file, skeleton, character), overwrite=overwrite)
+    files = figure_files(
+        save_figure, output, report, record, inputs=(file, reading.skeleton, character), overwrite=overwrite
+    )
     if files and (scene is None or live):
         raise InvalidValue(
             "--save-figure saves figures of a --scene, and not of --live; poise world SCENE --live does."
         )
     require_kinds(output, record, live=live)
-    numbers = {"--mass": mass, "--floor": floor, "--fps": fps, "--source-fps": source_fps}
+    numbers = {"--mass": mass, "--floor": floor, "--fps": fps, "--source-fps": reading.source_fps}
     for name, number in numbers.items():
         if number is not None and not math.isfinite(number):
             raise InvalidValue(f"{name} is {number}; give a finite number.")
@@ -200,18 +197,8 @@ def simulate(
     assert file is not None
     import poise.io
 
-    motion = poise.io.load(
-        file,
-        skeleton=skeleton,
-        clip=options.clip_key(clip),
-        unit=unit,
-        up=up,
-        height=height,
-        fps=source_fps,
-        frames_from_data=frames_from_data,
-    )
-    note_warnings(motion)
-    whole, motion = motion, options.part_of(motion, start, end)
+    whole = reading.load(file)
+    motion = options.part_of(whole, start, end)
     advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live)
     if loop:
         motion = _looped(motion, pushes)
@@ -227,7 +214,11 @@ def simulate(
         "amount": amount,
         "only": _names(only),
         "freeze": _names(freeze),
-        **({} if get_up is None else {"get_up": poise.io.load(get_up, skeleton=skeleton, unit=unit, up=up)}),
+        **(
+            {}
+            if get_up is None
+            else {"get_up": poise.io.load(get_up, skeleton=reading.skeleton, unit=reading.unit, up=reading.up)}
+        ),
     }
     if scene is not None:
         from poise.world import World

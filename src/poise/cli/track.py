@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, output_paths, print_json, progress
+from poise.cli.app import app, note, output_paths, print_json, progress
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, draw, reporting_interrupts, require_kinds
@@ -33,6 +33,7 @@ DISTURB = options.PUSHES
 
 
 @app.command()
+@options.grouped
 def track(
     character: Annotated[
         str,
@@ -95,13 +96,9 @@ def track(
     report: options.Report = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
+    reading: options.Reading = options.READ_AS_IS,
     start: options.Start = None,
     end: options.End = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
     live: Annotated[
         bool,
         flag(
@@ -143,7 +140,6 @@ def track(
         if number is not None and not low <= number <= high:
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
-    import poise.io
     from poise.cli.synthesize import captured, drawn_of, figure_of
     from poise.filter.forces import parse_push
     from poise.terrain import Terrain
@@ -192,9 +188,7 @@ def track(
             raise typer.Exit(FAILED)
         return
     assert actor is not None
-    motion = poise.io.load(actor, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height)
-    note_warnings(motion)
-    motion = options.part_of(motion, start, end)
+    motion = options.part_of(reading.load(actor), start, end)
     examples = [captured(path) for path in prior or ()]
     if live:
         if prior:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, out, output_path, waiting
+from poise.cli.app import app, note, out, output_path, waiting
 from poise.cli.options import argument, flag, option
 from poise.core.errors import FileFormatError, InvalidValue
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 @app.command()
+@options.grouped
 def view(
     files: Annotated[
         list[Path],
@@ -35,12 +36,7 @@ def view(
         option("OUT", "Page to play (.html), film (.mp4, .gif) or strip of stills (.png).", "--record", "-o"),
     ] = None,
     overwrite: options.Overwrite = False,
-    skeleton: options.Skeleton = None,
-    clip: options.Clip = None,
-    unit: options.SourceUnit = None,
-    up: options.SourceUp = None,
-    height: options.Height = None,
-    source_fps: options.SourceFps = None,
+    reading: options.Reading = options.READ_AS_IS,
     start: options.Start = None,
     end: options.End = None,
 ) -> None:
@@ -70,23 +66,15 @@ def view(
         require_kind(record)
     else:
         require_page()
-    import poise.io
     from poise.io.format import format_of
     from poise.io.markers import NAME as MARKERS
 
     if any(format_of(file).NAME == MARKERS for file in clips):
         if len(clips) > 1:
             raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
-        how = poise.io.read_options(unit=unit, up=up, fps=source_fps)
-        _deliver(_of_markers(clips[0], how), clips, record, headless=headless)
+        _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless)
         return
-    motions: list[Motion] = []
-    for file in clips:
-        motion = poise.io.load(
-            file, skeleton=skeleton, clip=options.clip_key(clip), unit=unit, up=up, height=height, fps=source_fps
-        )
-        note_warnings(motion)
-        motions.append(options.part_of(motion, start, end))
+    motions = [options.part_of(reading.load(file), start, end) for file in clips]
     with waiting("Looking at the clips"):
         scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from poise.cli import options
-from poise.cli.app import app, note, note_warnings, out, output_path, output_paths, print_json
+from poise.cli.app import app, note, out, output_path, output_paths, print_json
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import draw, keep, require_kinds, summarize_run
 from poise.cli.simulate import run_behind_bar
@@ -57,7 +57,6 @@ def build(
 
     Example: [bold]poise locomotion build walk.bvh run.bvh stand.bvh -o walker.npz[/bold]
     """
-    import poise.io
     from poise.check.clip import clip_files
     from poise.locomotion import build as build_from
 
@@ -70,9 +69,8 @@ def build(
     motions: list[Motion] = []
     for file in files:
         for name in clip or [None]:
-            motion = poise.io.load(file, clip=options.clip_key(name), unit=unit, up=up, height=height, fps=source_fps)
-            note_warnings(motion)
-            motions.append(motion)
+            how = options.Reading(clip=name, unit=unit, up=up, height=height, source_fps=source_fps)
+            motions.append(how.load(file))
     made = build_from(motions, mirror=mirror)
     made.save(output)
     for sentence in made.notes:
