@@ -44,7 +44,7 @@ from poise.show.recording import record
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.search import improve
-from poise.spacetime.spline import SPAN, Spline, solve_band, solve_loop
+from poise.spacetime.spline import SPAN, Spline, fades, solve_band, solve_loop
 from poise.spacetime.style import STILL
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
@@ -161,6 +161,22 @@ def test_the_spline_is_the_library_s() -> None:
     first = spline.first(times)
     bends = sum(spline.values(times, 2)[:, k, None] * coefficients[first + k] for k in range(4))
     assert np.allclose(bends, other(times, nu=2), atol=1e-6)
+
+
+def test_what_a_spline_costs_beyond_its_ends_is_the_least_cost_of_fading_out() -> None:
+    spline, s, dt = Spline.over(0.0, 1.0, 0.06), 0.05, 2e-4
+    first, squares = fades(spline, np.array([0.0, 1.0]), s)
+    some = np.random.default_rng(4).normal(size=spline.count)
+    for e, (time, away) in enumerate(((0.0, -1.0), (1.0, 1.0))):
+        c = some[first[e] : first[e] + 4]
+        x = float(spline.values(np.array([time]))[0] @ c)
+        v = away * float(spline.values(np.array([time]), 1)[0] @ c)
+        # values every dt over ten times s, the first two of them given, with the least Σ dt (x² + (s² x'')²)
+        count = 2500
+        rows = np.sqrt(dt) * np.concatenate([np.eye(count), s**2 / dt**2 * np.diff(np.eye(count), n=2, axis=0)])
+        given = rows[:, :2] @ [x, x + dt * v]
+        rest = np.linalg.lstsq(rows[:, 2:], -given, rcond=None)[0]
+        assert float(np.sum((rows[:, 2:] @ rest + given) ** 2)) == pytest.approx(float(c @ squares[e] @ c), rel=0.02)
 
 
 def test_the_band_solver_is_a_dense_one() -> None:
@@ -682,6 +698,22 @@ def test_a_window_is_repaired_without_a_seam(walk: tuple[Motion, Character]) -> 
         assert max(steps[8 - order : 10].max(), steps[31 - order : 33].max()) <= 0.8 * steps.max()
         assert steps.max() > 0.0
     assert rates(1)[7] == 0.0
+
+
+def test_the_ends_of_a_piece_move_as_they_do_in_the_longer_clip() -> None:
+    motion, character = loaded(80)
+    clip = shaken(motion, 0.02, 1.7)
+    piece = clip.cut(float(clip.times[3]), float(clip.times[33]))
+    budget = Budget.parse("joint 6deg, root 6cm")
+    ways = []
+    for one in (clip, piece):
+        assert find_loop(one).mismatch > NEAR_ENDS  # the ends are free
+        edited = repair(one, character, budget=budget, verify=False).motion
+        ways.append(np.linalg.norm(edited.world[0] - one.world[0], axis=2).max(axis=1))
+    whole, cut = ways
+    assert cut[3:-3].max() > 0.025
+    assert cut[0] == pytest.approx(whole[3], abs=0.0025)  # 6 mm; 11 where what is beyond the ends costs nothing
+    assert cut[-1] == pytest.approx(whole[33], abs=0.0025)  # 9 mm; 13
 
 
 def test_no_point_sinks_deeper_and_none_that_carries_lifts(walk: tuple[Motion, Character]) -> None:

@@ -3,9 +3,9 @@
     min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖² + Σ ‖gaze / γ‖²
 
 `gaze` is the turn of the head in the world; σ is smaller for what hardly moves in the clip (`style`). y are B-spline
-coefficients of the offsets x(t). `left` is what of force and moment the best contact forces inside their friction cones
-do not give, six rows a frame; joint torques never enter. The forces are projected out (variable projection), the rest
-is a banded Gauss-Newton step.
+coefficients of the offsets x(t), which go on beyond the ends of the clip and fade out there, also at a price. `left` is
+what of force and moment the best contact forces inside their friction cones do not give, six rows a frame; joint
+torques never enter. The forces are projected out (variable projection), the rest is a banded Gauss-Newton step.
 
 Source: the force-plate-free relative of residual reduction; Witkin and Kass 1988 for constraints over time. Deviates:
 no torques and no collocation of states; a clip is changed within a price, not made anew.
@@ -35,7 +35,7 @@ from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
 from poise.phases.travel import Loop, in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
-from poise.spacetime.spline import SPAN, Spline
+from poise.spacetime.spline import SPAN, Spline, fades
 from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of
 
 RATE = 60.0
@@ -143,6 +143,14 @@ class Problem:
     def basis(self) -> tuple[Array, Array]:
         """Weights of the spline's coefficients in each frame, for value and second derivative, (K, 4) both."""
         return self.spline.values(self.figure.times), self.spline.values(self.figure.times, 2)
+
+    @cached_property
+    def beyond(self) -> tuple[Index, Array]:
+        """Where offsets go on beyond the clip, and what that costs: `fades` of its ends; a loop has none."""
+        ends = self.figure.times[[0, -1] if self.round is None else []]
+        first, squares = fades(self.spline, ends, SMOOTH)
+        price = 1.0 / (self.plain * self.ease**2 * float(np.median(np.diff(self.figure.times))))
+        return first, squares[..., None] * price
 
     @cached_property
     def first(self) -> Index:
@@ -269,10 +277,13 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
     """What the search minimizes: weight · what is left + offsets, their bends, slip, sinking and turns of the head."""
     bends = bends_of(problem, seen.coefficients)
     slip = slip_of(problem, seen.pose)
+    first, squares = problem.beyond
+    ends = seen.coefficients[first[:, None] + np.arange(4)]
     return float(
         weight * np.square(seen.carried.left).sum()
         + (price * np.square(seen.offsets)).sum()
         + SMOOTH**4 * (problem.price * np.square(bends)).sum()
+        + np.einsum("eabn,ean,ebn", squares, ends, ends)
         + np.square(slip / (SLIP * problem.size)).sum()
         + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
         + np.square(off_path(problem, seen.pose) / (PATH * problem.size)).sum()

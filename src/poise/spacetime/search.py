@@ -252,11 +252,17 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     for low in range(4):
         for high in range(low, 4):
             np.add.at(stiff[:, high - low], first + low, (bend[:, low] * bend[:, high])[:, None] * smooth)
+    ends, squares = problem.beyond
+    for low in range(4):
+        for high in range(low, 4):
+            np.add.at(stiff[:, high - low], ends + low, squares[:, low, high][:, used])
     H[:, :4, range(len(used)), range(len(used))] += stiff
     gradient = np.zeros((spline.count, len(used)))
     bends = smooth * bends_of(problem, seen.coefficients)[:, used]
     for n in range(4):
         np.add.at(gradient, first + n, basis[:, n, None] * pulls + bend[:, n, None] * bends)
+    at = ends[:, None] + np.arange(4)
+    np.add.at(gradient, at, np.einsum("eabn,ebn->ean", squares, seen.coefficients[at])[..., used])
     step = np.zeros((spline.count, figure.size))
     if problem.round is None:
         step[:, used] = solve_band(H, gradient, problem.is_free)

@@ -69,6 +69,27 @@ class Spline:
         return sum(weights[:, k, None] * coefficients[first + k] for k in range(4))  # pyright: ignore
 
 
+def fades(spline: Spline, ends: Array, s: float) -> tuple[Index, Array]:
+    """What a spline costs that goes on beyond the first and the last time and fades out there, as in a longer one.
+
+    The least of ∫ x² + (s² x'')² dt beyond an end is √2 s x² + 2 s² x x' + √2 s³ x'², the cost of a linear-quadratic
+    regulator that begins with the end's own x and x' (away from it).
+
+    Args:
+        spline: Over a time.
+        ends: The first and the last time [s], or none, shape (E,).
+        s: Time of bending [s].
+
+    Returns:
+        First of the four coefficients that matter at each end, shape (E,); their squares [s], shape (E, 4, 4).
+    """
+    out = np.array([-1.0, 1.0])[: len(ends)]
+    x, v = spline.values(ends), out[:, None] * spline.values(ends, 1)
+    both = x[:, :, None] * v[:, None]
+    squares = np.sqrt(2.0) * s * (x[:, :, None] * x[:, None] + s**2 * v[:, :, None] * v[:, None])
+    return spline.first(ends), squares + s**2 * (both + np.swapaxes(both, 1, 2))
+
+
 def solve_band(H: Array, gradient: Array, is_free: Flags) -> Array:
     """The step y of coefficients: H y = −gradient, where those that are not free stay at zero. Overwrites H.
 
