@@ -74,6 +74,22 @@ for frame, turn in ((0, 0.0), (10, 1.0)):
 bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
 """
 
+TOUCHING = """
+import sys
+import bpy
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add(enter_editmode=True)
+arm = bpy.context.object
+bone = arm.data.edit_bones.new("hips")
+bone.parent, bone.head, bone.tail = arm.data.edit_bones["Bone"], arm.data.edit_bones["Bone"].tail, (0, 0, 2)
+bpy.ops.object.mode_set(mode="OBJECT")
+for frame, place in ((0, 0.0), (10, 3.0)):
+    arm.pose.bones["hips"].location = (place, 0.0, 0.0)
+    arm.pose.bones["hips"].keyframe_insert("location", frame=frame)
+bpy.context.scene.frame_set(0)
+bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
+"""
+
 
 def in_blender(script: Path, text: str, *words: str) -> None:
     """Let Blender run a script."""
@@ -127,6 +143,16 @@ def test_skin_and_clips_stay(tmp_path: Path) -> None:
     assert back.source.document.meshes[0].texture
     again = poise.load(file, clip="Walk")  # from memory and cache, without Blender
     assert again.frame_count > 1
+
+
+@needs_blender
+@pytest.mark.long
+def test_a_bone_that_rests_on_its_parents_tip_moves_as_its_keys_say(tmp_path: Path) -> None:
+    file = tmp_path / "touching.fbx"
+    in_blender(tmp_path / "make.py", TOUCHING, str(file))
+    motion = poise.load(file)
+    places = motion.world[0][:, motion.skeleton.names.index("hips")]
+    assert np.linalg.norm(places[-1] - places[0]) == pytest.approx(3.0, abs=1e-4)
 
 
 @needs_blender

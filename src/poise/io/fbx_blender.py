@@ -32,9 +32,22 @@ def open_file(path: str, kind: str, rate: float) -> None:
         bpy.ops.wm.fbx_import(filepath=path, anim_offset=0.0)
     else:
         bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False, anim_offset=0.0)
+    let_bones_move()
     settle_armatures()
+    settle_tips()
     skin_every_vertex()
     put_keys_on_frames(rate)
+
+
+def let_bones_move() -> None:
+    """Disconnect the bones: Blender connects one that rests on its parent's tip, and it then ignores its places."""
+    for thing in bpy.context.view_layer.objects:
+        if thing.type == "ARMATURE":
+            bpy.context.view_layer.objects.active = thing
+            bpy.ops.object.mode_set(mode="EDIT")
+            for bone in thing.data.edit_bones:
+                bone.use_connect = False
+            bpy.ops.object.mode_set(mode="OBJECT")
 
 
 def holders_of(action: bpy.types.Action) -> list:
@@ -106,24 +119,38 @@ def skin_every_vertex() -> None:
 def settle_armatures() -> None:
     """An armature that stands still in all actions is not a bone: what keeps it there are no keys."""
     for thing in bpy.data.objects:
-        if thing.type != "ARMATURE":
-            continue
-        held = [
-            (holder, curve)
-            for action in bpy.data.actions
-            for holder in holders_of(action)
-            for curve in holder.fcurves
-            if curve.data_path in ("location", "rotation_quaternion", "rotation_euler", "scale")
-        ]
-        values = {}
-        for _, curve in held:
-            values.setdefault((curve.data_path, curve.array_index), []).extend(k.co[1] for k in curve.keyframe_points)
-        if not held or any(max(v) - min(v) > 1e-6 for v in values.values()):
-            continue
-        for (path, index), found in values.items():
-            getattr(thing, path)[index] = found[0]
-        for holder, curve in held:
-            holder.fcurves.remove(curve)
+        if thing.type == "ARMATURE":
+            paths = {"location", "rotation_quaternion", "rotation_euler", "scale"}
+            for (path, index), value in without_still_keys(paths, 1e-6).items():
+                getattr(thing, path)[index] = value
+
+
+def settle_tips() -> None:
+    """A last bone without skin that stands still on its parent rests there.
+
+    Blender 4.5 takes its rest from the bind pose, but measures its keys from elsewhere.
+    """
+    skinned = {group.name for thing in bpy.data.objects for group in getattr(thing, "vertex_groups", ())}
+    for thing in bpy.data.objects:
+        for bone in thing.pose.bones if thing.type == "ARMATURE" else ():
+            if not bone.children and bone.name not in skinned:
+                paths = {f'pose.bones["{bone.name}"].{what}' for what in ("location", "rotation_quaternion", "scale")}
+                if without_still_keys(paths, 1e-4):
+                    bone.matrix_basis.identity()
+
+
+def without_still_keys(paths: set[str], tolerance: float) -> dict[tuple[str, int], float]:
+    """Remove the curves of these paths and give their values, if none of them moves in any action; else nothing."""
+    held = [(h, c) for a in bpy.data.actions for h in holders_of(a) for c in h.fcurves if c.data_path in paths]
+    values = {}
+    for _, curve in held:
+        keys = values.setdefault((curve.data_path, curve.array_index), [])
+        keys.extend(key.co[1] for key in curve.keyframe_points)
+    if any(max(v) - min(v) > tolerance for v in values.values()):
+        return {}
+    for holder, curve in held:
+        holder.fcurves.remove(curve)
+    return {where: keys[0] for where, keys in values.items()}
 
 
 def write_file(path: str, kind: str, rate: float) -> None:
