@@ -363,6 +363,17 @@ def heights(run: SimulationResult) -> Array:
     return np.array([state.at(q, np.zeros(run.character.nv)).com()[2] for q in run.q]) - run.character.floor
 
 
+def test_a_trunk_that_was_thrown_by_a_blow_on_the_head_comes_back_slowly() -> None:
+    """Level in the air, it stood upright again within 0.25 s, thrown back at 180 degrees a second by what stopped it."""
+    motion, character = longer(3.0)
+    run = simulate(motion, character, pushes=[Push("head", (0.0, 600.0, 0.0), START, 0.2)])
+    chest = character.roles["chest"]
+    pose, reference = (body_poses(character, q)[1][:, chest] for q in (run.q, run.reference_q))
+    turned = np.degrees(rotations.angle_between(reference, pose))
+    assert turned.max() > 35.0
+    assert (turned[:-1] - turned[1:]).max() * 60.0 < 110.0
+
+
 @pytest.mark.parametrize(("newtons", "outcome"), [(300.0, "held"), (600.0, "stepped"), (1500.0, "fallen")])
 def test_a_push_is_held_or_stepped_after_or_ends_in_a_fall(newtons: float, outcome: str) -> None:
     motion, character = longer(4.5)

@@ -7,7 +7,9 @@ each goes the same part of its leg, and comes back in the same time.
 
     particle   ẍ = −ω² (x − d) − 2 ω (ẋ − ḋ) + f / m          d the way of the ground and of protective steps
     height     z̈ = −ω_z² (z + s |ẋ|) − 2 ω_z ż + f_z / m        s while it steps: knees bend
-    trunk      θ̈ = g (r × F) / I − ω² ((1 + s) θ − l z × d̈) − 2 ζ ω √(1 + s) θ̇        s = (θ / θ_limit)⁴
+    trunk      θ̈ = g (r × F) / I − ω² ((1 + s) θ − l z × d̈) − 2 ζ ω (1 + s)ᵖ θ̇        s = (θ / θ_limit)⁴
+
+with p = ½ for a trunk that turns further and p = 3/2 for one that comes back: what stopped it does not throw it back.
 
 `g` is a block "MovingGoal" of `native.fields`: settings, and what is kept from step to step. In every step `move_goal`
 sets the rates, which are semi-implicit like the character's own, and `advance_goal` goes on by them.
@@ -325,8 +327,9 @@ def _sway(g: Block, moment: Array, spin: Array | None) -> None:
         return
     g.whole *= g.whole_part
     far = (turn @ turn / g.limit**2) ** 2
-    damper = g.damper * math.sqrt(1.0 + far)
-    implicit = 1.0 + (5.0 * g.spring * far * g.dt**2 if far > 1.0 else 0.0)
+    returns = bool(turn @ velocity < 0.0)
+    damper = g.damper * (1.0 + far) ** (1.5 if returns else 0.5)
+    implicit = 1.0 + (5.0 * g.spring * far * g.dt**2 if far > 1.0 else 0.0) + (g.dt * damper if returns else 0.0)
     gains = np.array([g.push, g.push, g.twist])
     lean = g.lean * np.array([-g.rest_rates[1, 1], g.rest_rates[1, 0], 0.0])
     acceleration[:] = (gains * moment - g.spring * ((1.0 + far) * turn - lean) - damper * velocity) / implicit

@@ -162,8 +162,9 @@ static void sway(MovingGoal *g, const real *moment, const real *spin) {
     g->whole *= g->whole_part;
     far /= g->limit * g->limit;
     far *= far;
-    real damper = g->damper * sqrt(1.0 + far);
-    real implicit = 1.0 + (far > 1.0 ? 5.0 * g->spring * far * g->dt * g->dt : 0.0);
+    int returns = dot(turn, velocity, 3) < 0.0;
+    real damper = g->damper * (returns ? pow(1.0 + far, 1.5) : sqrt(1.0 + far));
+    real implicit = 1.0 + (far > 1.0 ? 5.0 * g->spring * far * g->dt * g->dt : 0.0) + (returns ? g->dt * damper : 0.0);
     real lean[3] = {-g->lean * g->rest_rates[3], g->lean * g->rest_rates[2], 0.0};
     for (int c = 0; c < 3; c++) {
         real pushed = (c < 2 ? g->push : g->twist) * moment[c], back = g->spring * ((1.0 + far) * turn[c] - lean[c]);
