@@ -364,7 +364,7 @@ def heights(run: SimulationResult) -> Array:
 
 
 def test_a_trunk_that_was_thrown_by_a_blow_on_the_head_comes_back_slowly() -> None:
-    """Level in the air, it stood upright again within 0.25 s, thrown back at 180 degrees a second by what stopped it."""
+    """Level in the air, it stood upright again within 0.25 s, thrown back at 180°/s by what stopped it."""
     motion, character = longer(3.0)
     run = simulate(motion, character, pushes=[Push("head", (0.0, 600.0, 0.0), START, 0.2)])
     chest = character.roles["chest"]
