@@ -21,7 +21,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
-from poise.tracking.calibration import bend_of, standing_pose
+from poise.tracking.calibration import bend_of, put_on, standing_pose
 from poise.tracking.retarget import Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed
@@ -148,7 +148,10 @@ def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Char
 
 
 def test_feet_of_four_legs_keep_their_own_width(walk: Motion, walker: poise.Character) -> None:
-    """An actor that narrows its stance by 6 cm narrows both pairs by that times the ratio, here 1."""
+    """Feet under the actor's hips are those of the standing creature; 6 cm closer are so by the ratio, here 1.
+
+    It does not matter how far apart the feet of the actor's rest pose are drawn.
+    """
     poses = poise.motion_to_q(walker, walk)
     places, turns = (x[100] for x in body_poses(walker, poses))
     theirs = Standing.of(walker, places, turns, walker.floor)
@@ -164,13 +167,40 @@ def test_feet_of_four_legs_keep_their_own_width(walk: Motion, walker: poise.Char
     other = {"left": "right", "right": "left"}
     roles = [Role(f"{s}_leg", "support", f"{s}_leg") for s in other]
     roles += [Role(f"{s}_fore", "support", f"{other[s]}_leg") for s in other]
-    retargeter = Retargeter(walker, roles, theirs, ours)
     narrow = places.copy()
     for name, sign in (("left_leg", 1.0), ("right_leg", -1.0)):
-        narrow[end_body(walker, name)] = theirs.ends[name] - sign * 0.03 * across
-    place, _ = retargeter.targets(narrow, turns, center_of_mass(walker, narrow, turns))
-    assert (place[2] - place[3]) @ across == pytest.approx(0.24, abs=1e-6)
-    assert (place[4] - place[5]) @ across == pytest.approx(0.24, abs=1e-6)
+        narrow[end_body(walker, name)] = theirs.under_hip(name) - sign * 0.03 * across
+    for drawn_apart in (0.0, 0.3):
+        sides = (("left_leg", 1.0), ("right_leg", -1.0))
+        drawn = {name: theirs.ends[name] + sign * drawn_apart * across for name, sign in sides}
+        retargeter = Retargeter(walker, roles, replace(theirs, ends={**theirs.ends, **drawn}), ours)
+        place, _ = retargeter.targets(narrow, turns, center_of_mass(walker, narrow, turns))
+        assert (place[2] - place[3]) @ across == pytest.approx(0.24, abs=1e-6)
+        assert (place[4] - place[5]) @ across == pytest.approx(0.24, abs=1e-6)
+
+
+def test_a_rest_pose_with_legs_apart_stands_as_high_as_with_legs_together() -> None:
+    adult = figure("adult")
+    together = standing_pose(adult)
+    apart = together.copy()
+    for name, angle in (("left_leg", 0.3), ("right_leg", -0.3)):
+        hip = next(limb.bodies[0] for limb in adult.limbs if limb.name == name)
+        at = adult.q_addresses[hip]
+        tilt = rotations.from_rotation_vector(np.array([angle, 0.0, 0.0]))
+        apart[at : at + 4] = rotations.multiply(tilt, apart[at : at + 4])
+    found = []
+    for q in (together, apart):
+        q = put_on(adult, q, ["left_leg", "right_leg"], 0.0)
+        places, turns = (x[0] for x in body_poses(adult, q[None]))
+        found.append(Standing.of(adult, places, turns, 0.0))
+    first, second = found
+    assert abs(second.ends["left_leg"][1] - first.ends["left_leg"][1]) > 0.15
+    # the ankles of tilted feet are a little higher
+    assert second.pelvis[2] == pytest.approx(first.pelvis[2], abs=0.015)
+    assert second.leg == pytest.approx(first.leg, abs=0.015)
+    for name in ("left_arm", "neck"):
+        off, there = second.ends[name] - second.pelvis, first.ends[name] - first.pelvis
+        np.testing.assert_allclose(off, there, atol=1e-9)
 
 
 def test_a_creature_turns_about_its_center_of_mass(walk: Motion, walker: poise.Character) -> None:
@@ -182,7 +212,7 @@ def test_a_creature_turns_about_its_center_of_mass(walk: Motion, walker: poise.C
     ours = replace(theirs, com=theirs.com + ahead)
     retargeter = Retargeter(walker, propose_roles(walker, walker), theirs, ours)
     begin, _ = retargeter.targets(places, turns, theirs.com)
-    np.testing.assert_allclose(begin[:2], [ours.pelvis, ours.com], atol=1e-9)  # it begins where it stands
+    np.testing.assert_allclose(begin[:2, :2], [ours.pelvis[:2], ours.com[:2]], atol=1e-9)  # it begins where it stands
     back, half = theirs.com * [1.0, 1.0, 0.0], yaw_turn(np.pi)
     turned = back + rotations.rotate(half, places - back)
     place, _ = retargeter.targets(turned, rotations.multiply(half, turns), theirs.com)

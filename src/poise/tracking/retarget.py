@@ -197,6 +197,8 @@ LARGEST_RATIO = 1.3
 class Standing:
     """A figure that stands: what ways and turns are counted from.
 
+    Legs that the rest pose draws apart hang straight down: pelvis, arms and head are higher by that.
+
     Attributes:
         pelvis: Place of the root body [m], shape (3,).
         turn: Its orientation, wxyz.
@@ -239,7 +241,7 @@ class Standing:
                 end_turns[limb.name], height = _flat(character, ends[limb.name], end_turns[limb.name])
                 if height is not None:
                     end_places[limb.name][2] = floor + height
-        yaw, com = heading(character, places), center_of_mass(character, places, turns)
+        yaw = heading(character, places)
         bases = {limb.name: places[limb.bodies[0]].copy() for limb in character.limbs}
         legs = [limb.name for limb in character.limbs if limb.kind == "leg"]
         top = np.mean([bases[name][2] for name in legs]) if legs else places[0, 2]
@@ -247,10 +249,30 @@ class Standing:
         # rest poses are drawn with feet apart; legs that stand out farther are a creature's own
         apart = any(way[2] < 1e-6 or abs(way[1]) > APART * way[2] for way in ways)
         higher = 0.0 if apart or not ways else max(math.hypot(way[1], way[2]) - float(way[2]) for way in ways)
-        leg = float(top) - floor + higher
+        up = np.array([0.0, 0.0, higher])
         return cls(
-            places[0].copy(), turns[0].copy(), yaw, end_places, end_turns, com, floor, leg, bases, lengths, apart
+            places[0] + up,
+            turns[0].copy(),
+            yaw,
+            {name: end if name in legs else end + up for name, end in end_places.items()},
+            end_turns,
+            center_of_mass(character, places, turns) + up,
+            floor,
+            float(top) - floor + higher,
+            {name: base + up for name, base in bases.items()},
+            lengths,
+            apart,
         )
+
+    def under_hip(self, leg: str) -> Array:
+        """Place of the end of a leg [m], shape (3,), to the side as far as its hip, unless the figure stands apart.
+
+        How far apart a person walks does not depend on how far apart the feet of the rest pose are drawn.
+        """
+        if self.stands_apart:
+            return self.ends[leg]
+        across = rotations.rotate(yaw_turn(self.yaw), np.array([0.0, 1.0, 0.0]))
+        return self.ends[leg] + ((self.bases[leg] - self.ends[leg]) @ across) * across
 
 
 def end_body(character: Character, limb: str) -> int:
@@ -352,7 +374,7 @@ class Retargeter:
             turns.append((theirs.end_turns[role.actor], ours.end_turns[role.limb]))
             if role.kind == "support":
                 offset = _into(to_ours, ours.ends[role.limb] - begin)
-                offset -= self.ratio * _into(to_theirs, theirs.ends[role.actor] - their_begin)
+                offset -= self.ratio * _into(to_theirs, theirs.under_hip(role.actor) - their_begin)
                 if legs < 3 and ("left" in role.limb) == ("left" in role.actor) and not ours.stands_apart:
                     offset[1] = 0.0  # two feet go at the actor's width, under the body
                 gains.append(self.ratio)
@@ -372,7 +394,7 @@ class Retargeter:
         for row, role in enumerate(self.roles, start=2):
             if role.kind == "support" and ("left" in role.limb) != ("left" in role.actor) and legs > 2:
                 self._mirrored.append(row)
-                self._beside.append(float(_into(to_theirs, theirs.ends[role.actor] - theirs.pelvis)[1]))
+                self._beside.append(float(_into(to_theirs, theirs.under_hip(role.actor) - theirs.pelvis)[1]))
         self.is_targeted = np.array([False, False, *(role.kind != "support" for role in self.roles)])
         back = rotations.conjugate(np.array([first for first, _ in turns]))
         put = rotations.multiply(back, rotations.conjugate(self._about))
