@@ -544,10 +544,11 @@ def test_a_few_frames_are_enough_to_be_asked_about(count: int) -> None:
 Array3 = npt.NDArray[np.float64]
 
 
-def _toy(*, skin: dict[str, float], feet: Array3 | None = None) -> Motion:
-    """A figure of an armature, a trunk with head and tail, and two legs, 40 frames of it at 30 Hz.
+def _toy(*, skin: dict[str, float], feet: Array3 | None = None, lift: float = 0.15) -> Motion:
+    """A figure of an armature, a trunk with head and tail, and two legs, 40 frames of it at 20 Hz.
 
-    Its feet run back under it, half a cycle apart, or its tail alone swings, if `feet` is given as the tail's way.
+    Its feet run back under it at 1 m/s, half a cycle apart, and are lifted as they swing; or its tail alone swings, if
+    `feet` is given as the tail's way.
     """
     names = ("root", "hips", "chest", "head", "tail", "thigh.l", "foot.l", "thigh.r", "foot.r", "pole")
     parents = (-1, 0, 1, 2, 1, 1, 5, 1, 7, 0)
@@ -563,8 +564,8 @@ def _toy(*, skin: dict[str, float], feet: Array3 | None = None) -> Motion:
     moved = np.tile(up, (40, 1, 1))
     for joint, lag in ((6, 0.0), (8, 0.5)) if feet is None else ():
         turn = (phase + lag) % 1.0
-        moved[:, joint, 1] += np.where(turn < 0.6, 0.3 - turn, 0.3 * np.cos(np.pi * (1.0 - turn) / 0.4) * -1.0)
-        moved[:, joint, 2] += np.where(turn < 0.6, 0.0, 0.15 * np.sin(np.pi * (turn - 0.6) / 0.4))
+        moved[:, joint, 1] += np.where(turn < 0.6, 0.3 - turn, 0.3 * np.cos(np.pi * (1.0 - turn) / 0.4))
+        moved[:, joint, 2] += np.where(turn < 0.6, 0.0, lift * np.sin(np.pi * (turn - 0.6) / 0.4))
     if feet is not None:
         moved[:, 4] += feet
         moved[:, 1, 2] += 1.0
@@ -587,6 +588,12 @@ def test_feet_slide_back_and_a_tail_does_not() -> None:
     swing[:, 1] = 0.3 * np.sin(np.linspace(0.0, 4.0 * np.pi, 40))
     swing[:, 2] = -1.2 + 0.1 * np.cos(np.linspace(0.0, 4.0 * np.pi, 40))  # lowest, as a bee's, below its legs
     assert not phases.is_in_place(_toy(skin=ALL, feet=swing))
+
+
+@pytest.mark.parametrize("dip", [0.02, 0.04, 0.06])
+def test_toes_that_dip_below_the_stance_as_they_swing_are_not_what_stands(dip: float) -> None:
+    slide = phases.in_place_velocity(_toy(skin=ALL, lift=-dip))
+    assert slide == pytest.approx([0.0, -1.0, 0.0], abs=0.05)
 
 
 def test_a_figure_with_thick_shoes_that_sits_on_a_seat_is_not_on_the_floor() -> None:

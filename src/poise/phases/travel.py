@@ -27,6 +27,12 @@ one direction: mean velocity over mean speed, or share of the frames in which it
 AT_FLOOR, AT_FLOOR_OFTEN = 0.03, 0.3
 """Points up to this height above the lowest level carry the body [leg lengths]; a swinging foot is higher. If they do
 so only once, it must be in this share of the frames [1]."""
+STANCE_BAND, STANCE_SPREAD = 0.08, (0.15, 0.05)
+"""A point that stands is at most so high above the lowest level [leg lengths], and its velocity stays within this share
+of its speed [1] and this speed more [m/s], for a leg of 0.82 m."""
+STANCE_SHARE, STANCE_LONGER = 0.5, 2.0
+"""Standing feet slide in more than this share of the frames, and in so many times more than feet that swing low move
+at one velocity [1]."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 """Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
 they turn by there."""
@@ -71,7 +77,8 @@ def in_place_velocity(motion: Motion) -> Array:
 
     The lowest joint or tip of each frame is where the body stands, and in a loop all that are at the lowest level. If
     that slides at a steady speed in one direction, while the pelvis stays where it is, the motion is that of a
-    treadmill. A single limb is not enough: a tail that swings below a flying body is not a foot.
+    treadmill. A single limb is not enough: a tail that swings below a flying body is not a foot. Toes that swing may
+    dip below those that stand: if low points keep one velocity the other way for much longer, that is the stance.
     """
     if "in_place_velocity" not in motion.found:
         motion.found["in_place_velocity"] = _in_place_velocity(motion)
@@ -123,8 +130,40 @@ def _in_place_velocity(motion: Motion) -> Array:
         times = np.asarray(under.any(axis=1))  # a hand that sweeps the ground once is not a foot
         often = len(runs(times)) > 1 or float(np.mean(times)) > AT_FLOOR_OFTEN
         if slides and often and _are_limbs(motion, joints[under.any(axis=0)]):
+            low = height < np.percentile(lowest, 10.0) + STANCE_BAND * leg
+            stance = _longer_the_other_way(flat[low], np.nonzero(low)[0], mean, size)
+            mean = mean if stance is None or np.linalg.norm(stance) < least else stance
             return np.array([mean[0], mean[1], 0.0])
     return still
+
+
+def _longer_the_other_way(velocity: Array, frames: npt.NDArray[np.int64], slide: Array, size: float) -> Array | None:
+    """Velocity against `slide` that low points keep much longer than any along it [m/s], shape (2,); None if none.
+
+    Args:
+        velocity: Level velocities of low points [m/s], shape (N, 2).
+        frames: The frame of each, shape (N,).
+        slide: Velocity found from the lowest points [m/s], shape (2,).
+        size: Of the figure, 1 for a leg of 0.82 m.
+    """
+    aligned, speed = velocity @ slide, np.linalg.norm(velocity, axis=1)
+    least = SLIDE_ALONG * speed * np.linalg.norm(slide)
+    along, _ = _kept_longest(velocity[aligned > least], frames[aligned > least], size)
+    against, stance = _kept_longest(velocity[-aligned > least], frames[-aligned > least], size)
+    is_longer = against > STANCE_LONGER * along and against > STANCE_SHARE * len(np.unique(frames))
+    return stance if is_longer else None
+
+
+def _kept_longest(velocity: Array, frames: npt.NDArray[np.int64], size: float) -> tuple[int, Array]:
+    """In how many frames points keep the velocity that they keep longest, and that velocity [m/s], shape (2,)."""
+    best, found = 0, np.zeros(2)
+    share, more = STANCE_SPREAD
+    for one in velocity[:: max(1, len(velocity) // 200)]:
+        near = np.linalg.norm(velocity - one, axis=1) < share * np.linalg.norm(one) + more * size
+        count = len(np.unique(frames[near]))
+        if count > best:
+            best, found = count, np.median(velocity[near], axis=0)
+    return best, found
 
 
 def _are_limbs(motion: Motion, joints: npt.NDArray[np.int64]) -> bool:
