@@ -11,7 +11,7 @@ from poise.body.character import Capsule
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import Skeleton
-from tests.character_figures import DOG, PERSON, dog, motion, nameless, person, turned
+from tests.character_figures import DOG, PERSON, PERSON_ENDS, dog, motion, nameless, person, skeleton, turned
 
 PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")
 ROLES = ("pelvis", "chest", "neck", "head", *(f"{side}_{part}" for side in ("left", "right") for part in PARTS))
@@ -245,6 +245,23 @@ def test_leg_length_is_hip_to_sole() -> None:
     character = fit(person())
     # thigh and shin, and the ankle's height over the toe joint's center line
     assert character.leg_length == pytest.approx(0.42 + 0.40 + 0.06, abs=1e-9)
+
+
+@pytest.mark.parametrize("lift", [0.11, 0.18, 0.3])
+def test_a_high_ankle_over_a_straight_leg_has_a_heel(lift: float) -> None:
+    """A man whose ankle is at a fifth of his leg, as in a boot, stands on heels; a raptor's bent legs end in paws."""
+    boots = tuple((n, p, (at[0], at[1], -lift) if n.endswith("ToeBase") else at) for n, p, at in PERSON)
+    booted = fit(skeleton(boots, PERSON_ENDS))
+    heels = [p for p in booted.contact_points if ".heel." in p.name]
+    assert [p.offset[2] for p in heels] == pytest.approx([-lift] * 4)
+    assert booted.leg_length == pytest.approx(0.82 + lift)
+    bent = {"Leg": (0.24, -0.34), "Foot": (-0.3, -0.26)}  # ahead and down: knee, ankle
+    paws = tuple(
+        (n, p, (bent[k][0], at[1], bent[k][1]) if (k := n.removeprefix("Left").removeprefix("Right")) in bent else at)
+        for n, p, at in boots
+    )
+    raptor = fit(skeleton(paws, PERSON_ENDS))
+    assert any(".heel." in p.name for p in raptor.contact_points) == (lift < 0.17 * 0.82)
 
 
 def test_capsules_are_a_person_s() -> None:

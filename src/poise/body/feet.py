@@ -22,6 +22,10 @@ SLOW_SHARE = 0.25
 HIGH_HEEL = 0.17
 """An ankle higher than this above the toes belongs to a paw or hoof, as a share of thigh and shin [1]."""
 
+STRAIGHT = 0.9
+"""A leg of which so much is upright in the rest pose, on a figure with arms, stands on its heel, however high its ankle
+is: in a boot or a tall shoe. Paws and hooves are at the end of bent legs [1]."""
+
 SUNK = 0.08
 """A hand seen no deeper than this below the feet does not lower the floor, on a figure of a person's size [m]."""
 
@@ -55,6 +59,7 @@ class Foot:
         slow: Frames in which the foot moves slowest, shape (F,).
         heading: Level direction the foot points in each frame, shape (F, 3).
         drop: Height of the ankle over ball and tip where the foot moves slowly [m].
+        heel: Height of the ankle over a heel that stands by the rest pose (`STRAIGHT`) [m]; 0 where it does not show.
     """
 
     chain: Chain
@@ -68,6 +73,7 @@ class Foot:
     heading: Array
     root: Array
     drop: float = 0.0
+    heel: float = 0.0
 
     @property
     def has_ankle(self) -> bool:
@@ -148,7 +154,12 @@ def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames, rest: RestPose | N
     """
     joints = list(frames.joints)
     speeds, rises = poses.speeds[:, joints], poses.rises[:, joints]
-    return tuple(_foot(frames, anatomy, chain, speeds, rises, rest) for chain in anatomy.limbs("leg"))
+    stands = _stands_straight(frames, anatomy) if rest is None else any(foot.heel for foot in rest.feet)
+    feet = tuple(_foot(frames, anatomy, chain, speeds, rises, rest, stands) for chain in anatomy.limbs("leg"))
+    if rest is None:  # legs of a figure are alike, though one may be lifted in its rest pose
+        lowest = min((foot.heel for foot in feet), default=0.0)
+        feet = tuple(replace(foot, heel=lowest) for foot in feet)
+    return feet
 
 
 LEVEL = 0.03
@@ -252,6 +263,9 @@ def leg_length(ground: Ground) -> float:
         drop = foot.drop / max(bones, 1e-12)
         if in_clip.ball_body != in_clip.ankle:
             lengths.append(bones + float(np.linalg.norm(frames.offsets[foot.last])))
+        elif in_clip.heel:
+            flat.append(bones)
+            drops.append(in_clip.heel / max(bones, 1e-12))
         elif (0.5 * (drop + in_clip.drop / max(bones, 1e-12)) if _is_steep(frames, foot) else drop) > HIGH_HEEL:
             lengths.append(bones + float(np.linalg.norm(foot.ball)))
         else:
@@ -329,13 +343,13 @@ def sole_points(
         height = at[:, 2] - level
         low = standing & (height <= np.quantile(height[standing], 0.3) + 0.002 * scale)
         world = at + shift
-        world[:, 2] = np.maximum(level, at[:, 2] - 0.15 * leg)
+        world[:, 2] = np.maximum(level, at[:, 2] - max(0.15 * leg, foot.heel))
         offset = np.median(frames.local(body, world)[low], axis=0)
         points.append(ContactPoint(f"{name}.{label}", body, offset, 0.0, "foot"))
 
     outward = 1.0 if foot.chain.side == "left" else -1.0
     low_ankle = float(np.quantile((ankle_at[:, 2] - level)[standing], 0.2))
-    if (low_ankle < 0.17 * leg or not foot.has_ankle) and foot.ball_body == foot.ankle:
+    if (low_ankle < 0.17 * leg or foot.heel or not foot.has_ankle) and foot.ball_body == foot.ankle:
         for label, sign in (("heel.in", -outward), ("heel.out", outward)):
             add(label, foot.ankle, ankle_at, sign * 0.8 * half * across - 0.045 * scale * foot.heading)
     for label, sign in (("ball.in", -outward), ("ball.out", outward)):
@@ -354,7 +368,9 @@ def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray
     return level
 
 
-def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array, rest: RestPose | None) -> Foot:
+def _foot(
+    frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: Array, rest: RestPose | None, stands: bool
+) -> Foot:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
     ankle = bodies[2] if len(bodies) > 2 else bodies[-1]
@@ -372,7 +388,7 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
         tip = tips[0]
     else:
         tip = _guessed_tip(frames, anatomy, last, slow, leg, is_toe=toe is not None)
-    if toe is not None and (len(bodies) < 4 or _heel_is_high(frames, ankle, toe, slow, leg, rest)):
+    if toe is not None and not stands and (len(bodies) < 4 or _heel_is_high(frames, ankle, toe, slow, leg, rest)):
         ball_body, ball = toe, np.zeros(3)
     elif toe is not None:
         ball_body, ball = ankle, frames.offsets[toe]
@@ -383,7 +399,25 @@ def _foot(frames: Frames, anatomy: Anatomy, chain: Chain, speeds: Array, rises: 
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     heading = np.where(size > 0.02 * leg, along / np.maximum(size, 1e-9), anatomy.forward)
     foot = Foot(chain, ankle, toe, ball, ball_body, tip, pace, slow, heading, root)
-    return replace(foot, drop=float(np.median((frames.world(ankle, root)[:, 2] - _lowest(frames, foot))[slow])))
+    drop = float(np.median((frames.world(ankle, root)[:, 2] - _lowest(frames, foot))[slow]))
+    heel = max(drop, 0.0) if stands else 0.0
+    drawn = next((f for f in rest.feet if f.ankle == ankle), None) if stands and rest is not None else None
+    if rest is not None and drawn is not None:  # a foot that points down at rest does not show how it stands
+        heel = min(heel, drawn.heel) if _is_steep(rest.frames, drawn) else drawn.heel
+    return replace(foot, drop=drop, heel=heel)
+
+
+def _stands_straight(frames: Frames, anatomy: Anatomy) -> bool:
+    """Whether a rest pose stands on a straight leg, on a figure with two and with arms, so that its heels stand."""
+    legs, by_joint = anatomy.limbs("leg"), {j: i for i, j in enumerate(frames.joints)}
+    if anatomy.four_legged or len(legs) != 2 or not anatomy.limbs("arm"):
+        return False
+    for chain in legs:
+        bodies = [by_joint[j] for j in chain.joints[chain.upper :]]
+        way = frames.positions[0, bodies[0]] - frames.positions[0, bodies[min(2, len(bodies) - 1)]]
+        if len(bodies) > 2 and way[2] > STRAIGHT * sum(float(np.linalg.norm(frames.offsets[b])) for b in bodies[1:3]):
+            return True
+    return False
 
 
 def _pace(frames: Frames, body: int, speed: Array, rise: Array) -> Array:
