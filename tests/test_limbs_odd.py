@@ -538,3 +538,34 @@ def test_a_nameless_beast_that_lies_and_is_drawn_from_its_middle_has_four_legs()
         "left_front_leg",
         "right_front_leg",
     }
+
+
+def test_a_hand_among_the_bones_of_its_sleeve_is_the_hand() -> None:
+    """Four loose ends around the wrist make no fan of it."""
+    sleeves = both(
+        *(
+            row
+            for n, (x, z) in enumerate([(0.05, 0.0), (-0.05, 0.0), (0.0, 0.05), (0.0, -0.05)])
+            for row in (
+                (f"sleeve{n}.*", "forearm.*", (x, 0.05, z)),
+                (f"hem{n}.*", f"sleeve{n}.*", (0.0, 0.14, 0.0)),
+            )
+        )
+    )
+    fingers = both(*((f"finger{n}.*", "hand.*", (0.02 * n, 0.08, 0.0)) for n in range(3)))
+    tips = both(*((f"tip{n}.*", f"finger{n}.*", (0.0, 0.04, 0.0)) for n in range(3)))
+    found = limbs(fit(figure(TRUNK + ARMS + LEGS + sleeves + fingers + tips, MOVES)))
+    assert found["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]
+    assert found["right_arm"] == ["upper_arm.R", "forearm.R", "hand.R"]
+    assert sum("arm" in name for name in found) == 2
+
+
+def test_a_pair_on_a_side_branch_of_the_trunk_is_no_arms() -> None:
+    """Breasts on a bone of their own, with names that nobody knows."""
+    breast = [("mune", "spine", (0.09, 0.0, 0.05))]
+    pairs = both(
+        ("mune.*", "mune", (0.04, 0.08, 0.0)), ("a.*", "mune.*", (0.19, 0.0, 0.0)), ("b.*", "a.*", (0.16, 0.0, 0.0))
+    )
+    found = limbs(fit(figure(TRUNK + breast + ARMS + LEGS + pairs, MOVES)))
+    assert [name for name in found if "arm" in name] == ["left_arm", "right_arm"]
+    assert found["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]

@@ -46,6 +46,8 @@ BESIDE = 0.1
 
 FAN = 5
 """A fork of so many short branches, far from the root, is a face or a hand."""
+MORE = 2
+"""On one side of the body a limb goes on through such a fork with a branch of so many times the joints of any other."""
 SHORT = 0.8
 """Longest branch of such a fork, over the way from the root to it [1]."""
 
@@ -177,7 +179,10 @@ class JointTree:
         return frozenset(found)
 
     def _find_fans(self) -> frozenset[int]:
-        """First joints of the branches of faces and hands, whatever they are called: many, and short."""
+        """First joints of the branches of faces and hands, whatever they are called: many, and short.
+
+        A limb that goes on among loose ends, such as a hand among the bones of a sleeve, carries more than they do.
+        """
         kids = [[c for c in below if c not in self.asides] for below in self.skeleton.children]
         way = np.zeros(self.skeleton.joint_count)
         root = self.find_root()
@@ -186,7 +191,10 @@ class JointTree:
             way[j] = 0.0 if j == root else way[int(self.skeleton.parents[j])] + self.lengths[j]
             longest = max((self.lengths[c] + self.reach[c] for c in kids[j]), default=0.0)
             if len(kids[j]) >= FAN and longest < SHORT * way[j]:
-                found.update(kids[j])
+                last, most = sorted(kids[j], key=lambda c: len(self.skeleton.carried_by(c)))[-2:]
+                carries = [len(self.skeleton.carried_by(c)) for c in (last, most)]
+                goes_on = self.is_sided(j) and self.is_sided(most) and carries[1] > MORE * carries[0]
+                found.update(set(kids[j]) - ({most} if goes_on else set()))
         return frozenset(found)
 
     def weight(self, joint: int) -> float:
@@ -414,6 +422,12 @@ class JointTree:
                 break
             path.append(best)
         return path
+
+    def named(self, pair: Pair) -> frozenset[str]:
+        """Kinds of limb that names along a pair speak of; "other" by its first joints alone: an arm may have claws."""
+        joints = [j for joint in pair[1:] for j in self.path(joint)]
+        first = frozenset().union(*(hints(self.skeleton.names[j]) for j in pair[1:]))
+        return frozenset().union(*(hints(self.skeleton.names[j]) for j in joints)) - ({"other"} - first)
 
     def bone_count(self, joint: int) -> int:
         """Joints of a branch that move skin, as far as that is known."""

@@ -15,7 +15,8 @@ import numpy as np
 from poise.body.anatomy import Anatomy, Chain, Poses, hints
 from poise.body.joint_tree import LIMB, JointTree, Pair
 from poise.body.limb_chain import limb_chain
-from poise.body.standing import heading, rest_is_level, share_on_ground, time_on_ground, trunk_of
+from poise.body.standing import comes_near_ground, heading, share_on_ground, time_on_ground, trunk_of
+from poise.body.trunk import find_trunk, is_beside_trunk
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.intake.anatomy import FRONT_LEG, name_words
@@ -37,7 +38,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
         paired, alone = ([], kids) if tree.is_hand else tree.pair_up(kids)
         pairs += [(hub, a, b) for a, b in paired]
         single += [(hub, c) for c in alone]
-    pelvis, chest = _trunk(tree, root, hubs, pairs, single)
+    pelvis, chest = find_trunk(tree, root, hubs, pairs, single)
     chains: list[Chain] = []
     for path in spine_paths:
         kept = tuple(j for j in path if tree.is_spine_bone(j))
@@ -49,11 +50,11 @@ def find_anatomy(poses: Poses) -> Anatomy:
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are not limbs
-    is_figure = len(pairs) <= MOST_PAIRS or any(_named(tree, p) & {"leg", "arm"} for p in pairs)
+    is_figure = len(pairs) <= MOST_PAIRS or any(tree.named(p) & {"leg", "arm"} for p in pairs)
     is_figure = is_figure and not tree.is_hand and (bool(hubs) or not _are_loose(tree, pairs))
     limbs = [p for p in pairs if _lie_beside(tree, p)]
     leg_pair = _main_legs(tree, pelvis, limbs) if is_figure else None
-    is_figure = is_figure and (leg_pair is not None or bool(single) or any(_named(tree, p) for p in limbs))
+    is_figure = is_figure and (leg_pair is not None or bool(single) or any(tree.named(p) for p in limbs))
     standing = _standing_pairs(tree, leg_pair, pairs)
     forward, left = heading(tree, pelvis, chest, leg_pair, pairs)
     if len(standing) == 2 and leg_pair is not None:
@@ -68,9 +69,13 @@ def find_anatomy(poses: Poses) -> Anatomy:
             kind, place = "leg", "" if len(standing) > 2 else "hind" if (hub, a, b) == leg_pair else "front"
         elif len(standing) > 1 and kind == "leg":
             kind, place = "other", ""
-        named = _named(tree, (hub, a, b))
+        named = tree.named((hub, a, b))
         if kind == "arm" and leg_pair is not None and hub == leg_pair[0] and hub != chest and not named & {"arm"}:
             kind = "other" if any(p[0] == chest for p in pairs) else kind  # coat tails
+        if kind == "arm" and is_beside_trunk(
+            tree, hub, chest, [p for p in pairs if p != leg_pair]
+        ):  # breasts, the straps of a bag
+            kind = "other"
         if place == "front" and hub != chest and (hub, a, b) not in standing:  # what else hangs on the pelvis
             kind, place = "other", ""
         if chest in poses.skeleton.ancestors(hub) and hub != pelvis:  # hair, ears and horns of the head
@@ -100,68 +105,6 @@ def find_anatomy(poses: Poses) -> Anatomy:
     return Anatomy(root, chest, tuple(chains), forward, tree.lengths, tree.span, four, simulated)
 
 
-def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> int:
-    """The fork of the trunk that bears the arms or front legs, by name or else the last; the root if there is none.
-
-    Hair and horns fork further up, on the head.
-    """
-    bearing = {hub for hub, a, b in pairs if hub != root and _named(tree, (hub, a, b)) & {"arm", "leg"}}
-    return max(bearing or hubs, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
-
-
-def _trunk(
-    tree: JointTree, root: int, hubs: list[int], pairs: list[Pair], single: list[tuple[int, int]]
-) -> tuple[int, int]:
-    """Both ends of the trunk, pelvis and chest: the root and the last fork, but the head goes on from the chest.
-
-    Some animals are drawn from their shoulders: neck and front legs hang on the root, hind legs and tail further down.
-    Others are drawn from the middle of the trunk, and neither end is the root.
-    """
-    chest = _chest(tree, root, hubs, pairs)
-    bear = sorted({hub for hub, _, _ in pairs})
-    above = tree.skeleton.ancestors
-    separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
-    if root not in bear and separate and (_named_leg(tree, chest, pairs) or _is_nameless_beast(tree, pairs)):
-        pelvis = max(separate, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
-        if not _named_leg(tree, pelvis, pairs) and not _is_nameless_beast(tree, pairs):
-            return root, chest
-    elif chest == root or not {root, chest} <= set(bear):
-        return root, chest
-    elif not rest_is_level(tree, root, chest, pairs):
-        return (chest, root) if _hangs_down(tree, root, chest, pairs) else (root, chest)
-    else:
-        pelvis = root
-
-    def headness(hub: int) -> float:
-        best = 0.0
-        way = [hub, *(j for j in above(hub) if j != root and root in above(j))] if hub != root else [hub]
-        for at, kid in single:
-            if at not in way:
-                continue
-            said = frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid)))
-            rise = tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][at, 2]
-            own = bool(said & {"head", "neck"}) - ("tail" in said) + 0.5 * float(rise) / tree.span
-            best = own if abs(own) > abs(best) else best
-        return best
-
-    return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
-
-
-def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
-    """Whether an upright figure is drawn from its chest: the limbs of the last fork begin below the root's and stand.
-
-    So it must be at rest and in most poses; a handstand is not a rest pose.
-    """
-    for at in (rest_pose(tree.skeleton)[0][None], tree.poses.positions):
-        trunk = trunk_of(tree, root, chest, pairs, at)
-        if np.median(trunk[:, 2] + UPRIGHT * np.linalg.norm(trunk, axis=-1)) > 0.0:
-            return False
-    lower = [p for p in pairs if p[0] == chest]
-    return any(_comes_near_ground(tree, p) and "arm" not in _named(tree, p) for p in lower) and not any(
-        "leg" in _named(tree, p) for p in pairs if p[0] == root
-    )
-
-
 def _lie_beside(tree: JointTree, pair: Pair) -> bool:
     """False for two branches of which one is above the other, at rest and in most poses: the limbs of a bow."""
     poses, rest = tree.poses, tree.skeleton.rest
@@ -182,18 +125,7 @@ def _are_loose(tree: JointTree, pairs: list[Pair]) -> bool:
     Skin would show that they are one body.
     """
     short = all(tree.bone_count(kid) == 1 for pair in pairs for kid in pair[1:])
-    return bool(pairs) and tree.skin is None and short and not any("leg" in _named(tree, pair) for pair in pairs)
-
-
-def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
-    """Whether a pair on this joint is called a leg."""
-    return any("leg" in _named(tree, pair) for pair in pairs if pair[0] == hub)
-
-
-def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:
-    """Whether the only two pairs have no telling names and differ in length as little as the legs of an animal do."""
-    short, long = sorted(tree.reach[a] for _, a, _ in pairs) if len(pairs) == 2 else (0.0, 1.0)
-    return bool(short > FRONT_LEG * long) and not any(_named(tree, pair) & {"arm", "leg", "other"} for pair in pairs)
+    return bool(pairs) and tree.skin is None and short and not any("leg" in tree.named(pair) for pair in pairs)
 
 
 def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
@@ -211,22 +143,15 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
         return low + hint + (0.0 if hub == root else 0.25)
 
     def can_be(pair: Pair) -> bool:
-        named = _named(tree, pair)
+        named = tree.named(pair)
         if "leg" in named:
             return True
         if _is_wing(tree, pair) or (len(pairs) == 1 and _beats(tree, pair)):
             return False
         short = tree.bone_count(pair[1]) == 1  # a limb of one bone is a leg by name alone
-        return not named & {"arm", "other"} and not short and _comes_near_ground(tree, pair)
+        return not named & {"arm", "other"} and not short and comes_near_ground(tree, pair)
 
     return min(filter(can_be, pairs), key=score, default=None)
-
-
-def _named(tree: JointTree, pair: Pair) -> frozenset[str]:
-    """Kinds of limb that the names along a pair speak of; "other" by its first joints alone: an arm may have claws."""
-    joints = [j for joint in pair[1:] for j in tree.path(joint)]
-    first = frozenset().union(*(hints(tree.skeleton.names[j]) for j in pair[1:]))
-    return frozenset().union(*(hints(tree.skeleton.names[j]) for j in joints)) - ({"other"} - first)
 
 
 def _is_wing(tree: JointTree, pair: Pair) -> bool:
@@ -247,20 +172,8 @@ def _beats(tree: JointTree, pair: Pair) -> bool:
     return bool(np.mean(above) > BEATS)
 
 
-def _comes_near_ground(tree: JointTree, pair: Pair) -> bool:
-    """Whether a tip of the pair is ever about as low as the lowest joint, at rest or in the clip."""
-    rest, turned = rest_pose(tree.skeleton)
-    gaps = []
-    for positions, orientations in ((rest[None], turned[None]), (tree.poses.positions, tree.poses.orientations)):
-        tips = np.min([tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]], axis=0)
-        gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
-    return min(gaps) < 0.06 * tree.span
-
-
 BEATS = 0.2
 """Limbs that are above where they begin for this share of the time are not legs but wings [1]."""
-UPRIGHT = 0.7
-"""A trunk whose direction is so much vertical is upright [1]."""
 ABOVE = 0.9
 """Two branches lie above each other if so much of the way between them is vertical [1]."""
 BODY = 0.4
@@ -284,12 +197,12 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
         return []
     found = [legs]
     main = share_on_ground(tree, legs)
-    is_called_leg = _named(tree, legs) & {"leg", "arm"} == {"leg"}
+    is_called_leg = tree.named(legs) & {"leg", "arm"} == {"leg"}
     for pair in pairs:
         if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
-            named = _named(tree, pair)
+            named = tree.named(pair)
             name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
             share = share_on_ground(tree, pair)
             as_main = is_called_leg and named & {"leg", "arm", "other"} == {"leg"} and share > main - AS_MUCH
@@ -338,7 +251,7 @@ def _stands_on_four(
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
     vote += 0.5 if tree.reach[front_pair[1]] > FRONT_LEG * tree.reach[legs[1]] else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
-    named = _named(tree, front_pair)
+    named = tree.named(front_pair)
     vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
     # a hand of four fingers and more, where the foot has none
     branches = [max(len(tree.skeleton.children[j]) for j in tree.path(pair[1])) for pair in (front_pair, legs)]
@@ -359,7 +272,7 @@ def _pair_kind(
         return "leg", "hind" if four_legged else ""
     weight = tree.worth(pair[0])
     beside = [p for p in pairs if p[0] == hub and p != legs and not _is_wing(tree, p)]
-    called = [p for p in beside if "arm" in _named(tree, p)]
+    called = [p for p in beside if "arm" in tree.named(p)]
     if called and (hub, *pair) not in called:  # a cloak may be longer than the arms
         return "other", ""
     rivals = [tree.worth(p[1]) for p in called or beside]

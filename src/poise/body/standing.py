@@ -143,3 +143,13 @@ def _on_ground(
     if tree.poses.is_bare:
         return at_rest
     return 0.5 * at_rest + 0.5 * float(np.mean(near(tree.poses.positions, tree.poses.orientations)))
+
+
+def comes_near_ground(tree: JointTree, pair: Pair) -> bool:
+    """Whether a tip of the pair is ever about as low as the lowest joint, at rest or in the clip."""
+    rest, turned = rest_pose(tree.skeleton)
+    gaps = []
+    for positions, orientations in ((rest[None], turned[None]), (tree.poses.positions, tree.poses.orientations)):
+        tips = np.min([tree.tips(positions, orientations, joint)[..., 2] for joint in pair[1:]], axis=0)
+        gaps.append(float(np.min(tips - np.minimum(positions[..., 2].min(axis=-1), tips))))
+    return min(gaps) < 0.06 * tree.span

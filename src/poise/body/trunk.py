@@ -1,0 +1,95 @@
+"""The trunk of a figure: which joints are its ends, pelvis and chest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from poise.body.anatomy import hints
+from poise.body.joint_tree import JointTree, Pair
+from poise.body.standing import comes_near_ground, rest_is_level, trunk_of
+from poise.core.skeleton import rest_pose
+from poise.intake.anatomy import FRONT_LEG
+
+UPRIGHT = 0.7
+"""A trunk whose direction is so much vertical is upright [1]."""
+
+
+def find_trunk(
+    tree: JointTree, root: int, hubs: list[int], pairs: list[Pair], single: list[tuple[int, int]]
+) -> tuple[int, int]:
+    """Both ends of the trunk, pelvis and chest: the root and the last fork, but the head goes on from the chest.
+
+    Some animals are drawn from their shoulders: neck and front legs hang on the root, hind legs and tail further down.
+    Others are drawn from the middle of the trunk, and neither end is the root.
+    """
+    chest = _chest(tree, root, hubs, pairs)
+    bear = sorted({hub for hub, _, _ in pairs})
+    above = tree.skeleton.ancestors
+    separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
+    if root not in bear and separate and (_named_leg(tree, chest, pairs) or _is_nameless_beast(tree, pairs)):
+        pelvis = max(separate, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
+        if not _named_leg(tree, pelvis, pairs) and not _is_nameless_beast(tree, pairs):
+            return root, chest
+    elif chest == root or not {root, chest} <= set(bear):
+        return root, chest
+    elif not rest_is_level(tree, root, chest, pairs):
+        return (chest, root) if _hangs_down(tree, root, chest, pairs) else (root, chest)
+    else:
+        pelvis = root
+
+    def headness(hub: int) -> float:
+        best = 0.0
+        way = [hub, *(j for j in above(hub) if j != root and root in above(j))] if hub != root else [hub]
+        for at, kid in single:
+            if at not in way:
+                continue
+            said = frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid)))
+            rise = tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][at, 2]
+            own = bool(said & {"head", "neck"}) - ("tail" in said) + 0.5 * float(rise) / tree.span
+            best = own if abs(own) > abs(best) else best
+        return best
+
+    return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
+
+
+def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> int:
+    """The fork of the trunk that bears the arms or front legs, by name or else the last; the root if there is none.
+
+    Hair and horns fork further up, on the head.
+    """
+    bearing = {hub for hub, a, b in pairs if hub != root and tree.named((hub, a, b)) & {"arm", "leg"}}
+    return max(bearing or hubs, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
+
+
+def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
+    """Whether an upright figure is drawn from its chest: the limbs of the last fork begin below the root's and stand.
+
+    So it must be at rest and in most poses; a handstand is not a rest pose.
+    """
+    for at in (rest_pose(tree.skeleton)[0][None], tree.poses.positions):
+        trunk = trunk_of(tree, root, chest, pairs, at)
+        if np.median(trunk[:, 2] + UPRIGHT * np.linalg.norm(trunk, axis=-1)) > 0.0:
+            return False
+    lower = [p for p in pairs if p[0] == chest]
+    return any(comes_near_ground(tree, p) and "arm" not in tree.named(p) for p in lower) and not any(
+        "leg" in tree.named(p) for p in pairs if p[0] == root
+    )
+
+
+def is_beside_trunk(tree: JointTree, hub: int, chest: int, pairs: list[Pair]) -> bool:
+    """Whether a fork is on a side branch, off the line from pelvis to chest, and the chest bears longer limbs."""
+    if hub == chest or hub in tree.skeleton.ancestors(chest) or chest in tree.skeleton.ancestors(hub):
+        return False
+    own, others = (max((tree.worth(a) for h, a, _ in pairs if h == at), default=0.0) for at in (hub, chest))
+    return own < others
+
+
+def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
+    """Whether a pair on this joint is called a leg."""
+    return any("leg" in tree.named(pair) for pair in pairs if pair[0] == hub)
+
+
+def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:
+    """Whether the only two pairs have no telling names and differ in length as little as the legs of an animal do."""
+    short, long = sorted(tree.reach[a] for _, a, _ in pairs) if len(pairs) == 2 else (0.0, 1.0)
+    return bool(short > FRONT_LEG * long) and not any(tree.named(pair) & {"arm", "leg", "other"} for pair in pairs)
