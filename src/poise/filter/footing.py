@@ -20,8 +20,11 @@ from poise.core.typing import Array, Flags
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Ground, Protective, Stepping
 from poise.filter.reference import ReferenceFrame
-from poise.filter.steps import Pair, StepBack, SteppingBack, Swing
+from poise.filter.steps import DRAGGED, Dragged, Pair, StepBack, SteppingBack, Swing
 from poise.terrain import Terrain
+
+SLIDES = 0.3
+"""Points slower than this are not dragged, for a leg of 0.82 m [m/s]."""
 
 
 class GroundFollower:
@@ -144,7 +147,7 @@ class Footing:
         self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
         home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
         *, landing: tuple[float, float] = (0.0, 0.0), steps: bool = False, returns: bool = False,
-        catching: tuple[Array, Array] | None = None,
+        catching: tuple[Array, Array] | None = None, walking: Array | None = None,
     ) -> Footholds:  # fmt: skip
         """Let limbs step back, and choose treads where there are any: after sensing, before targets.
 
@@ -161,6 +164,8 @@ class Footing:
             returns: It goes home by steps.
             catching: If a foot may land later to catch the figure: where, against the reference [m], shape (2,), and
                 velocities of the points [m/s], shape (P, 3).
+            walking: Velocities of the points [m/s], shape (P, 3), if the figure walks and was pushed so far that it
+                steps: a foot that is dragged along lifts.
         """
         back, stands, moved = None, self.stands, None
         if home is not None:
@@ -171,11 +176,17 @@ class Footing:
                 ways = points - reference.points, velocities - reference.point_velocities
                 lands = goal_shift[0] + landing[0], goal_shift[1] + landing[1]
                 swing = Swing(place, lands, reference.times_to_contact, *ways)
+            dragged = None
+            if walking is not None:
+                speeds = np.linalg.norm(walking - reference.point_velocities, axis=1)
+                ways = self.slips(points - reference.points) * (speeds > SLIDES * math.sqrt(self._scale))
+                times = reference.times_to_contact, reference.times_to_lift
+                dragged = Dragged(ways, np.array(goal_shift) + landing, *times) if self.drags(ways) else None
             # feet whose places nothing at the root ensures are where they are, not where they were to be
             own = reference.points if swing is not None or returns else points - self._offset
             back = self.stepping.advance(
                 self._offset, reference.flags, self._seen, home, away, dt, own if steps else None,
-                returns=returns, swing=swing,
+                returns=returns, swing=swing, dragged=dragged,
             )  # fmt: skip
             self._stood[self.stepping.landed] = False  # it stands where it has come to
         if back is not None:
@@ -186,6 +197,17 @@ class Footing:
         elif any(goal_shift) or any(landing):
             moved = landing
         return Footholds(stands, back, moved)
+
+    def slips(self, offsets: Array) -> Array:
+        """How far points that should stand are off their places, shape (P,), with offsets to the reference [m], shape
+        (P, 3).
+        """
+        ways = offsets[:, :2] - self._offset[:, :2]
+        return self.stands * np.hypot(ways[:, 0], ways[:, 1])
+
+    def drags(self, ways: Array) -> bool:
+        """Whether a point is dragged so far [m], shape (P,), that its foot may lift."""
+        return bool(ways.max(initial=0.0) > DRAGGED * self._scale)
 
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""

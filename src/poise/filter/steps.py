@@ -16,6 +16,9 @@ walks home: the goal in one way, the feet in turn to where it will be when the o
 other. With ξ farther from its feet than two steps it falls. Source: Hof, Vermerris and Gjaltema 2010 for the place of
 the foot.
 
+Lifting early: in a walk that is pushed far, the leg that stands may run out of reach before the reference lifts its
+foot. Then the foot lifts as soon as another one stands, or nearly does, and is not dragged along the ground.
+
 Landing later: in a walk, a swinging foot may be too far from the capture point to get there by the time it lands in the
 reference. Then it swings on, and lands later at the place where the capture point is by then.
 """
@@ -107,6 +110,21 @@ class Swing(NamedTuple):
     speeds: Array
 
 
+class Dragged(NamedTuple):
+    """What decides whether a foot that stands in a walk lifts early.
+
+    Attributes:
+        ways: How far points that should stand are off their places [m], shape (P,).
+        end: Where feet go, against the reference [m], shape (2,).
+        times_to_contact, times_to_lift: Of the points in the reference [s], shapes (P,).
+    """
+
+    ways: Array
+    end: Array
+    times_to_contact: Array
+    times_to_lift: Array
+
+
 class SteppingBack:
     """Decides which limb steps and moves its offset; one limb at a time.
 
@@ -134,6 +152,7 @@ class SteppingBack:
         self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
         self._longest = LONGEST * scale, WIDEST * scale
+        self._dragged, self._soon = DRAGGED * scale, SOON * math.sqrt(scale)
         self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
         self.urgent_duration = protective.duration * math.sqrt(scale)
         speeds = protective.swift, protective.brisk, protective.pace
@@ -149,6 +168,7 @@ class SteppingBack:
     def advance(
         self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
         points: Array | None = None, *, returns: bool = False, swing: Swing | None = None,
+        dragged: Dragged | None = None,
     ) -> StepBack | None:  # fmt: skip
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
@@ -163,6 +183,7 @@ class SteppingBack:
                 and the foot that is foremost on the way goes first.
             returns: They take the figure home: one after the other, and not quick.
             swing: If a swinging foot may land later than in the reference.
+            dragged: If the figure drags a foot along that stands in a walk.
         """
         self._rested += dt
         limbs, self.landed = seen.tolist(), self.landed[:0]
@@ -174,7 +195,7 @@ class SteppingBack:
                     limb.end = swing.place
                     limb.lasts = max(limb.lasts, self._time_for(math.dist(swing.place, limb.start.mean(axis=0))))
         is_any_far = any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs])
-        if self.is_settled and late is None and not is_any_far:
+        if self.is_settled and late is None and not is_any_far and dragged is None:
             return None
         moving = late
         for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
@@ -183,6 +204,8 @@ class SteppingBack:
                 limb.has_stepped = False
             if moving is None and limb.moves:
                 moving = limb
+        if moving is None and dragged is not None:
+            moving = self._lets_go(offsets, limbs, dragged)
         if moving is None and points is not None:
             if not returns or self._rested >= self._pause:
                 reach = self._longest if swing is not None else (math.inf, math.inf) if returns else None
@@ -223,6 +246,23 @@ class SteppingBack:
             if math.dist(swing.place, swing.landing) > 2.0 * self._far and duration > left:
                 limb.part, limb.has_stepped, limb.is_urgent, limb.is_landing = 0.0, True, True, True
                 limb.start, limb.end, limb.lasts, limb.speed = here.copy(), swing.place, duration, speed
+                return limb
+        return None
+
+    def _lets_go(self, offsets: Array, seen: list[list[float]], dragged: Dragged) -> _Limb | None:
+        """Lift a foot that is dragged along before the reference lifts it; another one stands or is about to land."""
+        lifts = [float(dragged.times_to_lift[limb.points].max()) for limb in self._limbs]
+        lands = [float(dragged.times_to_contact[limb.points].min()) for limb in self._limbs]
+        for k, (limb, (touching, standing, _, _)) in enumerate(zip(self._limbs, seen, strict=True)):
+            way = float(dragged.ways[limb.points].max())
+            if not touching or not standing or way < self._dragged or lifts[k] < self._soon:
+                continue
+            others = [i for i in range(len(seen)) if i != k]
+            stands = any([seen[i][1] > 0.0 and lifts[i] > lifts[k] for i in others])
+            if stands or (way > 2.5 * self._dragged and any([lands[i] < 2.0 * self._soon for i in others])):
+                limb.part, limb.has_stepped, limb.is_urgent = 0.0, True, True
+                limb.fastest, limb.end, limb.speed = self._swift, dragged.end, None
+                limb.start = offsets[limb.points, :2].copy()
                 return limb
         return None
 
@@ -377,6 +417,11 @@ BRAKES = 2.5
 """It takes no longer than this times its way over its speed, so that it does not pass its place and come back [1]."""
 FOLLOWS = 0.7
 """Its place follows the capture point for this part of that time [1]."""
+DRAGGED = 0.008
+"""A foot so far off where it should stand is dragged along, for a leg of 0.82 m [m]; 2.5 times as far, it lifts
+although no other one stands yet."""
+SOON = 0.03
+"""It does not lift by itself where the reference lifts it within this time, for a leg of 0.82 m [s]."""
 LATEST = 0.15
 """It decides to land later no earlier than this before its landing, for a leg of 0.82 m [s]."""
 
