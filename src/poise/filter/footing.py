@@ -179,7 +179,8 @@ class Footing:
             dragged = None
             if walking is not None:
                 speeds = np.linalg.norm(walking - reference.point_velocities, axis=1)
-                ways = self.slips(points - reference.points) * (speeds > SLIDES * math.sqrt(self._scale))
+                ways = self.slips(points - reference.points)
+                ways = np.where(speeds > SLIDES * math.sqrt(self._scale), ways, 0.0)
                 times = reference.times_to_contact, reference.times_to_lift
                 dragged = Dragged(ways, np.array(goal_shift) + landing, *times) if self.drags(ways) else None
             # feet whose places nothing at the root ensures are where they are, not where they were to be
@@ -203,7 +204,7 @@ class Footing:
         (P, 3).
         """
         ways = offsets[:, :2] - self._offset[:, :2]
-        return self.stands * np.hypot(ways[:, 0], ways[:, 1])
+        return np.where(self.stands, np.hypot(ways[:, 0], ways[:, 1]), 0.0)
 
     def drags(self, ways: Array) -> bool:
         """Whether a point is dragged so far [m], shape (P,), that its foot may lift."""
