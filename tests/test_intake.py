@@ -22,11 +22,13 @@ from poise.intake import Custom, read_as, weigh
 from poise.intake import table as tables
 from poise.intake.anatomy import anatomy_of, height_in_meters, height_of, is_hand
 from poise.intake.figure import Figure
+from poise.intake.reading import size_doubt
 from poise.io.format import UP_AXES, door_turn, ground_from
 from poise.phases import carried_ground, carrying
 from poise.samples import sample_path
 from poise.terrain import Terrain
 from tests.bvh_texts import PERSON, bvh, put, values
+from tests.character_figures import dog, person
 from tests.clips import MOTIONS, needs_motions
 
 ANY_UP = dict.fromkeys(UP_AXES, 1.0)
@@ -414,3 +416,10 @@ def test_a_clip_of_glitches_says_nothing_of_its_rate() -> None:
     turned[5::8, 1:6] = rotations.multiply(turned[5::8, 1:6], flip)
     assert Figure(walk).moves
     assert not Figure(replace(walk, rotations=turned, source=None)).moves
+
+
+def test_a_figure_with_arms_that_is_smaller_than_anybody_who_walks_is_asked_for_its_size() -> None:
+    """A game character of half a meter, in a format that states its unit; a dog may be so small."""
+    assert "0.5 m tall" in size_doubt(anatomy_of(person(scale=0.3)), 0.5)
+    assert size_doubt(anatomy_of(person(scale=0.5)), 0.85) == ""
+    assert size_doubt(anatomy_of(dog()), 0.5) == ""

@@ -22,6 +22,8 @@ SIZES = (0.4, 0.82)
 """Legs of the sizes that a figure may move like [m]: a dog's or a child's, and a grown person's."""
 USUAL_HEIGHTS = (0.2, 2.6)
 """Heights of figures on two legs that raise no question [m]."""
+SMALLEST_PERSON = 0.6
+"""A figure whose limbs are called legs and arms raises a question below this height: nobody so small walks [m]."""
 PERSON_LEGS = (0.3, 1.2)
 """Thigh and shank of people, children too, that raise no question [m]."""
 TALLEST_BEAST = 3.6
@@ -137,7 +139,9 @@ def asked_again(motion: Motion) -> Motion:
 def size_doubt(anatomy: Anatomy, tall: float) -> str:
     """The sentence for a figure of a height [m] that few have; "" for any other."""
     people = len(anatomy.legs) == 2
-    if USUAL_HEIGHTS[0] <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
+    has_arms = people and anatomy.by_name and len(anatomy.arms) == 2
+    low = SMALLEST_PERSON if has_arms else USUAL_HEIGHTS[0]
+    if low <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
         return ""
     return (
         f"The figure is {tall:.3g} m tall in the unit of its file. Its physics is that of a body of this size: "
