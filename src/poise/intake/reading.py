@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.units import UNITS
 from poise.intake.anatomy import Anatomy, height_of
 from poise.intake.figure import Figure
 from poise.intake.scale import OF_TIME, UNIT_WORDS, Scale, scale_candidates, unit_name, weigh_scale
 from poise.intake.table import Answer, Table
-from poise.intake.up import weigh_up
+from poise.intake.up import UPRIGHT, weigh_up
 
 SURE = 0.6
 """Below this probability a reading is asked for [1]."""
@@ -23,7 +25,7 @@ SIZES = (0.4, 0.82)
 USUAL_HEIGHTS = (0.2, 2.6)
 """Heights of figures on two legs that raise no question [m]."""
 SMALLEST_PERSON = 0.6
-"""A figure whose limbs are called legs and arms raises a question below this height: nobody so small walks [m]."""
+"""An upright figure with legs and arms, by name, raises a question below this height: nobody so small walks [m]."""
 PERSON_LEGS = (0.3, 1.2)
 """Thigh and shank of people, children too, that raise no question [m]."""
 TALLEST_BEAST = 3.6
@@ -139,8 +141,7 @@ def asked_again(motion: Motion) -> Motion:
 def size_doubt(anatomy: Anatomy, tall: float) -> str:
     """The sentence for a figure of a height [m] that few have; "" for any other."""
     people = len(anatomy.legs) == 2
-    has_arms = people and anatomy.by_name and len(anatomy.arms) == 2
-    low = SMALLEST_PERSON if has_arms else USUAL_HEIGHTS[0]
+    low = SMALLEST_PERSON if people and _is_upright(anatomy) else USUAL_HEIGHTS[0]
     if low <= tall <= (USUAL_HEIGHTS[1] if people else TALLEST_BEAST):
         return ""
     return (
@@ -149,6 +150,15 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
         f"Say how tall it is meant to be with --height, such as --height {'1.8m' if people else '1m'}, "
         "or its unit with --unit."
     )
+
+
+def _is_upright(anatomy: Anatomy) -> bool:
+    """Whether a figure with arms, by name, carries its head above its hips at rest; a dog may have arms by name, too."""
+    if not anatomy.by_name or len(anatomy.arms) != 2 or anatomy.head is None:
+        return False
+    rest = anatomy.skeleton.rest[0]
+    trunk = rest[anatomy.head] - rest[[leg.first for leg in anatomy.legs]].mean(axis=0)
+    return float(trunk[2]) > UPRIGHT * float(np.linalg.norm(trunk))
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:
