@@ -153,7 +153,7 @@ def size_doubt(anatomy: Anatomy, tall: float) -> str:
 
 
 def _is_upright(anatomy: Anatomy) -> bool:
-    """Whether a figure with arms, by name, carries its head above its hips at rest; a dog may have arms by name, too."""
+    """Whether a figure with arms, by name, has its head above its hips at rest; a dog may have arms by name, too."""
     if not anatomy.by_name or len(anatomy.arms) != 2 or anatomy.head is None:
         return False
     rest = anatomy.skeleton.rest[0]
