@@ -101,6 +101,19 @@ def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> N
     assert both.report()["penetration_max_m"] < 0.12
 
 
+def test_figures_that_meet_at_once_agree_with_their_contacts(person: poise.Character, walk: Motion) -> None:
+    figures = {}
+    for k in range(3):
+        angle = 2.0 * np.pi * k / 3
+        place = (0.8 * np.cos(angle), 0.8 * np.sin(angle))
+        figures[str(k)] = Clip(walk, person, place=place, heading=angle + np.pi + 0.15)
+    world = World(figures=figures)
+    for _ in range(100):
+        world.step()
+    assert world.report()["contacts_mean"] > 1.0  # they meet
+    assert world.report()["contact_residual_p95_m_s"] < 1e-3  # 0.15 where no round counted on the figures' own answers
+
+
 def test_limbs_of_a_ragdoll_do_not_sink_into_the_ground(person: poise.Character, walk: Motion) -> None:
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     world.drive("ada", Ragdoll())

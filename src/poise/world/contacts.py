@@ -144,6 +144,7 @@ def exactly(A: Array, g: Array, friction: Array, largest: Array, *starts: Array)
         found = newton(A, g, friction, largest, STEPS, TOLERANCE, tried[-1], room) >= 0
         return found or bool(natural_residual(A, g, friction, tried[-1], largest).max() < GOOD)
 
+    starts = tuple(p for p in starts if np.isfinite(p).all())  # sweeps may go astray
     if any(is_found(p) for p in starts) or is_found(split(A, g, friction, tried[0], largest, turns=FEW)):
         return tried[-1]
     tried.append(split(A, g, friction, tried[-1], largest))
