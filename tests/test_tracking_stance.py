@@ -14,7 +14,7 @@ from poise.tracking.balance import Return, Sway, alarm_of, balance, calm_return,
 from poise.tracking.calibration import standing_pose
 from poise.tracking.counts import Counts
 from poise.tracking.smooth import calmed
-from poise.tracking.stance import Foot, Goal, leans
+from poise.tracking.stance import Foot, Goal, Trunk, leans, pelvis_drop
 from poise.tracking.targets import TargetGenerator
 
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])
@@ -46,6 +46,30 @@ def test_a_foot_lands_where_it_is_placed_not_beyond() -> None:
     still = a_foot()  # what the actor's foot does by itself goes on
     still.decide(0.02, np.array([0.0, 0.0, -0.4]), 1.0, goal, 0.0, others=True)
     np.testing.assert_allclose(still.place[:2], [0.2 + 0.05 * 0.9, 0.1 - 0.05 * 0.6], atol=1e-9)
+
+
+def a_leg(row: int, hip: tuple[float, float, float], reach: float) -> Foot:
+    return Foot(row, np.zeros(0, dtype=np.int64), np.zeros((0, 3)), LEVEL, 0.0, np.array(hip), reach, 1.0, 1.0 / 120.0)
+
+
+def test_shoulders_sink_where_front_legs_do_not_reach() -> None:
+    """Hips stay as high as hind legs let them; on two legs there are no shoulders that stand."""
+    feet = {"left_hind": a_leg(2, (0.0, 0.1, 0.0), 0.6), "right_hind": a_leg(3, (0.0, -0.1, 0.0), 0.6)}
+    assert Trunk.of(feet, LEVEL, 0.0, 0.5) is None
+    feet |= {"left_fore": a_leg(4, (0.6, 0.1, 0.0), 0.5), "right_fore": a_leg(5, (0.6, -0.1, 0.0), 0.5)}
+    trunk = Trunk.of(feet, LEVEL, 0.0, 0.5)
+    assert trunk is not None
+    places = np.array([[0.0, 0.0, 0.5], [0.3, 0.0, 0.5], [0, 0.1, 0], [0, -0.1, 0], [0.8, 0.1, 0], [0.5, -0.1, 0]])
+    assert pelvis_drop(feet.values(), places, LEVEL) == pytest.approx(0.5 - np.sqrt(0.5**2 - 0.2**2))  # 4 cm
+    depth, pitch = trunk.lowered(feet, places, LEVEL)
+    assert depth == 0.0
+    assert pitch > 0.05
+    pitched = rotations.from_rotation_vector(pitch * trunk.across)
+    assert pelvis_drop(feet.values(), places, pitched) < 0.002
+    places[4, 0] = 1.05  # further than the trunk may pitch
+    depth, pitch = trunk.lowered(feet, places, LEVEL)
+    assert depth > 0.02
+    assert np.tan(pitch) == pytest.approx(0.3)
 
 
 def test_a_foot_that_rests_above_the_floor_stands() -> None:

@@ -8,7 +8,7 @@ and free, so that nothing jumps.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ EARLY = 0.5
 """A foot that came down before the actor's waits for it so long at the most [s]."""
 SINKING = 25.0
 """Rate at which the pelvis is lowered for legs to reach their feet [1/s]."""
+LONG, PITCHED = 0.5, 0.3
+"""Shoulders further ahead of the hips than this, in legs, sink by themselves; the trunk slopes so much at most [1]."""
 STILL, HIGH = 0.2, 0.13
 """A sole slower than this [m/s] and no higher than that [m], for a leg of 0.82 m, rests on something."""
 FORGETTING = 3.0
@@ -364,6 +366,53 @@ def pelvis_drop(feet: Iterable[Foot], places: Array, pelvis_turn: Array) -> floa
         over = math.sqrt(max(foot.reach**2 - float(way[0] ** 2 + way[1] ** 2), (0.5 * foot.reach) ** 2))
         most = max(most, -float(way[2]) - over)
     return most
+
+
+class Trunk(NamedTuple):
+    """Of a figure with shoulders ahead of its hips: which feet are theirs, and where.
+
+    Attributes:
+        fore, hind: Limbs whose legs begin there.
+        fore_at, hind_at: How far ahead of the pelvis as it stands [m].
+        across: The axis about which the trunk pitches, in the frame of the pelvis, shape (3,).
+    """
+
+    fore: tuple[str, ...]
+    hind: tuple[str, ...]
+    fore_at: float
+    hind_at: float
+    across: Array
+
+    @classmethod
+    def of(cls, feet: Mapping[str, Foot], turn: Array, yaw: float, leg: float) -> Trunk | None:
+        """None for a figure on two legs, or whose legs begin close to each other.
+
+        Args:
+            feet: By limb.
+            turn: Orientation of the pelvis as it stands, wxyz.
+            yaw: Where it faces then [rad].
+            leg: Length of a leg [m].
+        """
+        facing = rotations.rotate(rotations.conjugate(turn), rotations.rotate(yaw_turn(yaw), np.eye(3)))
+        at = {name: float(foot.hip @ facing[0]) for name, foot in feet.items()}
+        if len(at) < 3:
+            return None
+        middle = 0.5 * (min(at.values()) + max(at.values()))
+        fore, hind = (tuple(n for n in at if (at[n] > middle) is side) for side in (True, False))
+        there, back = (sum(at[n] for n in names) / max(len(names), 1) for names in (fore, hind))
+        return cls(fore, hind, there, back, facing[1]) if there - back > LONG * leg else None
+
+    def lowered(self, feet: Mapping[str, Foot], places: Array, pelvis_turn: Array) -> tuple[float, float]:
+        """How much lower the pelvis has to be [m], and by how much the trunk has to pitch forward [rad].
+
+        Hips and shoulders sink by what their own legs need: front legs are often shorter and straighter.
+
+        Args:
+            feet, places, pelvis_turn: See `pelvis_drop`; by limb.
+        """
+        fore, hind = (pelvis_drop([feet[n] for n in names], places, pelvis_turn) for names in (self.fore, self.hind))
+        slope = min(PITCHED, max(-PITCHED, (fore - hind) / (self.fore_at - self.hind_at)))
+        return max(0.0, fore - slope * self.fore_at, hind - slope * self.hind_at), math.atan(slope)
 
 
 class Sinking(NamedTuple):

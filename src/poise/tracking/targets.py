@@ -40,7 +40,7 @@ from poise.tracking.balance import (
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
 from poise.tracking.retarget import Retargeter
-from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, pelvis_drop
+from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, Trunk, pelvis_drop
 
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
@@ -96,7 +96,9 @@ class TargetGenerator:
         self._return: Return | None = None
         self._quiet = 0.0
         self._styled = np.zeros((2 + len(retargeter.roles), 6))
-        self._rise, self._sinking = 0.0, Sinking()
+        self._rise, self._sinking, self._pitch = 0.0, Sinking(), Sinking()
+        ours = retargeter.ours
+        self._trunk = Trunk.of(self.feet, ours.turn, ours.yaw, ours.leg)
         self.is_held, self.unsteady = False, 0.0
 
     @property
@@ -164,8 +166,16 @@ class TargetGenerator:
             self._styled += share * (style - self._styled)
             place, turn = in_style(place, turn, self._styled)
         lowest = HELD_LOWEST if self.is_held else LOWEST
-        drop = min(pelvis_drop(self.feet.values(), place, turn[0]), lowest * retargeter.ours.leg)
+        if (trunk := self._trunk) is None:
+            drop, pitch = pelvis_drop(self.feet.values(), place, turn[0]), 0.0
+        else:
+            drop, pitch = trunk.lowered(self.feet, place, turn[0])
+        drop = min(drop, lowest * retargeter.ours.leg)
         self._sinking = Sinking(drop) if is_beginning else self._sinking.toward(drop, self.dt)
+        self._pitch = Sinking(pitch) if is_beginning else self._pitch.toward(pitch, self.dt)
+        if trunk is not None:
+            turn[0] = rotations.multiply(turn[0], rotations.from_rotation_vector(self._pitch.depth * trunk.across))
+            spin[0] += self._pitch.speed * rotations.rotate(turn[0], trunk.across)
         place[0, 2] -= self._sinking.depth
         velocity[0, 2] -= self._sinking.speed
         acceleration[0, 2] -= self._sinking.acceleration
@@ -292,7 +302,7 @@ class TargetGenerator:
         self.shift, self.catch, self.alarm = before.shift, before.catch, before.alarm
         self._lean, self._force, self._over = before._lean, before._force, before._over
         self._return, self._quiet = before._return, before._quiet
-        self._rise, self._sinking = before._rise, before._sinking
+        self._rise, self._sinking, self._pitch = before._rise, before._sinking, before._pitch
         rows = {role.limb: 2 + k for k, role in enumerate(before.retargeter.roles)}
         for k, role in enumerate(self.retargeter.roles):
             if role.limb in rows:
@@ -304,7 +314,7 @@ class TargetGenerator:
     def restart_at(self, where: Array) -> None:
         """Let all targets follow from a place (2,), standing on no foot."""
         self.shift = where - self.motion.rows.x[0, :2]
-        self.catch, self._lean, self._sinking = np.zeros(2), np.zeros(2), Sinking()
+        self.catch, self._lean, self._sinking, self._pitch = np.zeros(2), np.zeros(2), Sinking(), Sinking()
         self._over, self._return, self._quiet, self.alarm = np.zeros(2), None, 0.0, 0.0
         for foot in self.feet.values():
             foot.stands, foot.share, foot.shift, foot.drift = False, 0.0, self.shift.copy(), np.zeros(2)
