@@ -19,7 +19,9 @@ import poise.filter.filter as filter_module
 import poise.filter.reference as reference_module
 import poise.filter.sensing as routine_module
 from poise.body import fit
+from poise.body.character import figure
 from poise.body.limits import limit_angles as plain_limit_angles
+from poise.body.posing import q_to_motion
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -34,6 +36,7 @@ from poise.native import Block, library
 from poise.native.function import NUMBERS
 from poise.physics import model_of
 from poise.samples import sample_path
+from poise.synthesis.poses import standing
 from tests.character_figures import person
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
@@ -111,6 +114,13 @@ def _walk(count: int = 130) -> tuple[Motion, poise.Character]:
     return motion, fit(motion)
 
 
+@cache
+def _standing() -> tuple[Motion, poise.Character]:
+    character = figure("adult")
+    q = np.repeat(standing(character)[None], 130, axis=0)
+    return q_to_motion(character, q, np.arange(130) / 60.0), character
+
+
 RUNS: dict[str, dict[str, Any]] = {
     "flat, pushed": {},
     "flat, shoved until it steps": {"body": "chest", "harder": 4.0},
@@ -121,6 +131,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "stairs, as it comes": {"terrain": "stairs:0.12,0.35", "options": Options(plans_ahead=False)},
     "rough": {"terrain": "rough:0.1,1"},
     "strict": {"options": Options(physicality=Physicality(is_strict=True))},
+    "standing, shoved": {"body": "chest", "harder": 3.5, "motion": "standing"},  # feet are far from home and must wait
 }
 
 
@@ -128,7 +139,7 @@ def _run(run: str) -> poise.SimulationResult:
     options = dict(RUNS[run])
     if "terrain" in options:
         options["terrain"] = poise.Terrain.parse(options["terrain"])
-    motion, character = _walk()
+    motion, character = _walk() if options.pop("motion", "walk") == "walk" else _standing()
     body = options.pop("body", character.bodies[3].name)
     harder, upward, start = options.pop("harder", 1.0), options.pop("upward", 0.0), options.pop("start", 0.3)
     pushes = [
@@ -189,8 +200,10 @@ def test_all_stages_in_one_call_are_the_stages(run: str, monkeypatch: pytest.Mon
         assert np.allclose(numbers, parts.report["per_frame"][name], rtol=1e-6, atol=1e-6), name
     count = len(reached) // 2
     assert set(reached[count:]) == {NOT_TRIED}
-    is_own = run in ("strict", "stairs, as it comes")
-    assert np.mean([how_far == DONE for how_far in reached[:count]]) > (-1.0 if is_own else 0.74)
+    least = {"strict": -1.0, "stairs, as it comes": -1.0}.get(run, 0.74)
+    if run in ("flat, shoved until it steps", "standing, shoved"):  # a foot is on its way back, or may be dragged
+        least = 0.55
+    assert np.mean([how_far == DONE for how_far in reached[:count]]) > least
 
 
 def test_a_step_that_stops_half_way_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,6 +276,7 @@ WHOLE = """
 import sys, numpy as np, poise
 from poise.native import library
 from poise.samples import sample_path
+from poise.synthesis.poses import standing
 motion = poise.load(sample_path("walk")).cut(0.0, 0.3)
 pushes = [poise.Push("chest", (200.0, 60.0, 0.0), 0.1)]
 q = [poise.simulate(motion, pushes=pushes, terrain=terrain).q for terrain in (None, poise.Terrain.slope(5.0))]

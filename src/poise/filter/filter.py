@@ -110,8 +110,8 @@ class SimulatedCharacter:
         objectives, constraints = self._list_of(self.usual)
         self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
         self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
-        steps = self.footing.stepping
-        self.stages.far, self.stages.lasting, self.stages.latest = steps.far, steps.lasting, steps.latest
+        for name in ("needed", "far", "lasting", "latest", "pause", "urgent_far", "urgent_duration"):
+            setattr(self.stages, name, getattr(self.footing.stepping, name))
         self.shifts: list[tuple[float, float]] = []
 
     def _list_of(self, targets: Targets) -> tuple[list[Objective], list[Constraint]]:
@@ -283,7 +283,8 @@ class SimulatedCharacter:
         if self.options.goal in ("auto", "none"):
             g.is_moving = bool(now.pushes) or not g.rests or not self.terrain.is_static
         g.has_fallen = self.fall is not None
-        self.stages.values.is_settled = self.footing.stepping.is_settled
+        stepping, values = self.footing.stepping, self.stages.values
+        values.is_moving, values.has_moved, values.rested = stepping.is_moving, stepping.has_moved, stepping.rested
         self.routine.write(now.reference, shift, home, now.planned, self.time)
         self.state.begin(self.q, self.v)
 

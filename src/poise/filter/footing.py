@@ -136,7 +136,8 @@ class Footing:
         self.arrays = {
             "offset": self._offset, "stands": self.stands, "held": self.held, "stood": self._stood,
             "foot_shift": self._shift, "members": self.stepping.members, "ends": self.stepping.ends,
-            "limbs_seen": self._seen,
+            "limbs_seen": self._seen, "limbs_stood": self.stepping.stood,
+            "has_stepped": self.stepping.has_stepped,
             "wanted": self._wanted, "landing": self._landing, "standing": np.zeros(2),
             "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
             "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),

@@ -116,6 +116,33 @@ def move_on(s):
 
 
 @compiled("Stages *s", returns="word")
+def may_step(s):
+    """Whether a limb may step back while none is on its way: one is far from home, and nothing keeps it.
+
+    `SteppingBack.advance` decides then. Else it would only keep up which limbs have stood how long, and which stepped.
+    """
+    f, g = s.frame, s.goal
+    touching, standing, lift, way = f.limbs_seen.T
+    is_far = (way > s.far) & (lift >= s.lasting)
+    if not (s.has_moved or is_far.any() or f.has_stepped.any()):
+        return 0
+    stood, has_rested = np.where(touching > 0.0, f.limbs_stood + f.dt, 0.0), s.rested + f.dt >= s.pause
+    away = math.hypot(*(f.shift - f.home))
+    if g.steps and not g.has_support:
+        free = (touching > 0.0) & (standing > 0.0) & (way >= s.urgent_far) & (lift >= s.urgent_duration)
+        free &= has_rested or not g.is_returning
+    else:  # more than its factor of 0.5, so that rounding rules nothing out
+        free = is_far & (touching > 0.0) & (standing >= touching) & (stood >= s.pause) & has_rested
+        free &= (away < 0.501 * way) & (~f.has_stepped | (away > 3.999 * s.far))
+    is_free = free.any() and np.count_nonzero(standing > 0.0) > s.needed
+    if is_free or (g.steps and g.has_support):  # in a walk, a foot that is dragged along may lift
+        return 1
+    f.limbs_stood[:] = stood
+    f.has_stepped[:] = f.has_stepped & (touching > 0.0) & (away <= 4.0 * s.far)
+    return 0
+
+
+@compiled("Stages *s", returns="word")
 def usual_step(s):
     """All stages of a step, as far as nothing unusual comes up; returns how far that is.
 
@@ -127,11 +154,10 @@ def usual_step(s):
         return NOT_FINITE
     limbs.hit_place[: limbs.hits] = f.pose.xipos[limbs.hit_body[: limbs.hits]]
     react.twin(s)
-    is_far = (f.limbs_seen[:, 3] > s.far) & (f.limbs_seen[:, 2] >= s.lasting)
     # the capture point is far from the landing place, and a foot about to land: `SteppingBack._lands_later` decides
     lands_late = g.steps and not g.is_returning and math.hypot(*(g.velocity / g.pendulum - g.landing)) > 1.999 * g.far
     lands_late = lands_late and bool(((f.groups_seen[:, 0] == 0.0) & (f.groups_seen[:, 1] < s.latest)).any())
-    if f.has_home and (not s.is_settled or is_far.any() or lands_late):
+    if f.has_home and (s.is_moving or lands_late or may_step.twin(s)):
         return SENSED
     f.is_stepping, f.is_falling, f.authority = 0, 0, 1.0
     f.lands = bool(f.shift.any() or g.landing.any())

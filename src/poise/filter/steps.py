@@ -47,7 +47,6 @@ class _Limb:
         points: Its contact points, shape (N,).
         start: Their offsets to the reference where the step began [m], shape (N, 2).
         part: Share of the step's time that is over; 1 or more while it does not step.
-        has_stepped: It has stepped, and since then neither lifted in the reference nor has the goal gone far.
         is_urgent: The step is to catch the figure.
         lasts: Duration of the step [s].
         fastest: Largest speed of the step [m/s].
@@ -55,20 +54,17 @@ class _Limb:
         speed: Horizontal speed against the reference with which a foot that lands later begins [m/s], shape (2,);
             None for a step from the ground.
         is_landing: It lands later than in the reference, where it has not landed yet either.
-        stood: For so long it has touched in the reference, counted only while limbs step or have to [s].
     """
 
     points: npt.NDArray[np.int64]
     start: Array
     part: float = math.inf
-    has_stepped: bool = False
     is_urgent: bool = False
     lasts: float = 0.0
     fastest: float = math.inf
     end: Array | None = None
     speed: Array | None = None
     is_landing: bool = False
-    stood: float = math.inf
 
     @property
     def moves(self) -> bool:
@@ -137,10 +133,16 @@ class SteppingBack:
 
     Attributes:
         members, ends: Points of all limbs, limb after limb, and where each ends, shape (L,).
+        needed: So many other limbs must stand while one steps.
         far, lasting: A limb so far off its place [m] steps back, unless it lifts by itself before [s].
+        pause, rested: Least time from one step to the next, and time since the last one [s].
+        stood: For so long each limb has touched in the reference, counted only while limbs step, have stepped or have
+            to [s], shape (L,).
+        has_stepped: Limbs that have stepped, and since then neither lifted in the reference nor has the goal gone far,
+            shape (L,).
         latest: A foot may decide to land later from so long before its landing on [s].
-        urgent_duration: Least duration of a step that catches the figure [s].
-        is_settled: No limb steps, or has stepped.
+        urgent_far, urgent_duration: Least way and duration of a step that catches the figure [m], [s].
+        has_moved: A limb was on its way in the last step.
         landed: Points of the limb that has come to the end of its way in this step.
     """
 
@@ -149,18 +151,18 @@ class SteppingBack:
         scale: float,
     ) -> None:  # fmt: skip
         self.far, self._height = settings.distance * scale, settings.height * scale
-        self._duration, self._pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
+        self._duration, self.pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
         self._longest = LONGEST * scale, WIDEST * scale
         self._dragged, self._soon = DRAGGED * scale, SOON * math.sqrt(scale)
-        self._urgent_height, self._far = protective.height * scale, 0.82 * protective.far * scale
+        self._urgent_height, self.urgent_far = protective.height * scale, 0.82 * protective.far * scale
         self.urgent_duration = protective.duration * math.sqrt(scale)
         speeds = protective.swift, protective.brisk, protective.pace
         self._swift, self._brisk, self._pace = (speed * math.sqrt(scale) for speed in speeds)
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
-        self._needed = needed
-        self._rested = math.inf
-        self.is_settled, self.landed = True, np.zeros(0, dtype=np.int64)
+        self.needed, self.rested, self.stood = needed, math.inf, np.full(len(limbs), math.inf)
+        self.landed, self.has_stepped = np.zeros(0, dtype=np.int64), np.zeros(len(limbs), dtype=np.bool_)
+        self.has_moved = False
         self._count = count
         self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
@@ -185,7 +187,7 @@ class SteppingBack:
             swing: If a swinging foot may land later than in the reference.
             dragged: If the figure drags a foot along that stands in a walk.
         """
-        self._rested += dt
+        self.rested += dt
         limbs, self.landed = seen.tolist(), self.landed[:0]
         late = None
         if swing is not None:
@@ -195,25 +197,25 @@ class SteppingBack:
                     limb.end = swing.place
                     limb.lasts = max(limb.lasts, self._time_for(math.dist(swing.place, limb.start.mean(axis=0))))
         is_any_far = any([self._is_far(time_to_lift, way) for _, _, time_to_lift, way in limbs])
-        if self.is_settled and late is None and not is_any_far and dragged is None:
+        is_idle = not (self.has_moved or self.has_stepped.any() or is_any_far)
+        if is_idle and late is None and dragged is None:
             return None
         moving = late
-        for limb, (touching, _, _, _) in zip(self._limbs, limbs, strict=True):
-            limb.stood = limb.stood + dt if touching else 0.0
-            if not touching or away > 4.0 * self.far:
-                limb.has_stepped = False
+        self.stood[:] = np.where(seen[:, 0] > 0.0, self.stood + dt, 0.0)
+        self.has_stepped &= (seen[:, 0] > 0.0) & (away <= 4.0 * self.far)
+        for limb in self._limbs:
             if moving is None and limb.moves:
                 moving = limb
         if moving is None and dragged is not None:
             moving = self._lets_go(offsets, limbs, dragged)
         if moving is None and points is not None:
-            if not returns or self._rested >= self._pause:
+            if not returns or self.rested >= self.pause:
                 reach = self._longest if swing is not None else (math.inf, math.inf) if returns else None
                 goes_home = returns and swing is None
                 moving = self._hurry(offsets, limbs, np.array(home), points, reach, goes_home=goes_home)
-        elif moving is None and self._rested >= self._pause:
+        elif moving is None and self.rested >= self.pause:
             moving = self._begin(offsets, limbs, away)
-        self.is_settled = not any([limb.has_stepped for limb in self._limbs]) and moving is None
+        self.has_moved = moving is not None
         if moving is None:
             return None
         end = np.array(home) if moving.end is None else moving.end
@@ -222,9 +224,14 @@ class SteppingBack:
         rise = LIFT if swing is not None or returns else LOW
         return self._move(moving, offsets, flags, end, dt, rise)
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether a limb is on its way."""
+        return any([limb.moves for limb in self._limbs])
+
     def wait(self, dt: float) -> None:
         """A step [s] in which nothing is to step."""
-        self._rested += dt
+        self.rested, self.has_moved = self.rested + dt, False
 
     def _time_for(self, far: float) -> float:
         """How long a foot that lands later takes for a way [m] [s]."""
@@ -232,7 +239,7 @@ class SteppingBack:
 
     def _lands_later(self, seen: list[list[float]], swing: Swing) -> _Limb | None:
         """Let a foot swing on that cannot be at its place in time; another foot must stand until then."""
-        for limb, (touching, _, _, _) in zip(self._limbs, seen, strict=True):
+        for k, (limb, (touching, _, _, _)) in enumerate(zip(self._limbs, seen, strict=True)):
             left = float(swing.times_to_contact[limb.points].min())
             if touching or limb.moves or not left < self.latest:
                 continue
@@ -243,8 +250,8 @@ class SteppingBack:
             way = swing.place - here.mean(axis=0)
             far = float(np.linalg.norm(way))
             duration = min(self._time_for(far), BRAKES * far**2 / max(float(speed @ way), 1e-9))
-            if math.dist(swing.place, swing.landing) > 2.0 * self._far and duration > left:
-                limb.part, limb.has_stepped, limb.is_urgent, limb.is_landing = 0.0, True, True, True
+            if math.dist(swing.place, swing.landing) > 2.0 * self.urgent_far and duration > left:
+                limb.part, self.has_stepped[k], limb.is_urgent, limb.is_landing = 0.0, True, True, True
                 limb.start, limb.end, limb.lasts, limb.speed = here.copy(), swing.place, duration, speed
                 return limb
         return None
@@ -260,7 +267,7 @@ class SteppingBack:
             others = [i for i in range(len(seen)) if i != k]
             stands = any([seen[i][1] > 0.0 and lifts[i] > lifts[k] for i in others])
             if stands or (way > 2.5 * self._dragged and any([lands[i] < 2.0 * self._soon for i in others])):
-                limb.part, limb.has_stepped, limb.is_urgent = 0.0, True, True
+                limb.part, self.has_stepped[k], limb.is_urgent = 0.0, True, True
                 limb.fastest, limb.end, limb.speed = self._swift, dragged.end, None
                 limb.start = offsets[limb.points, :2].copy()
                 return limb
@@ -279,25 +286,27 @@ class SteppingBack:
 
     def _begin(self, offsets: Array, seen: list[list[float]], away: float) -> _Limb | None:
         """Let the limb that is furthest from home go, if one may."""
-        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self.needed:
             return None
         furthest, chosen = self.far, None
-        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
+        for k, (touching, standing, time_to_lift, way) in enumerate(seen):
             if (
-                limb.has_stepped
+                self.has_stepped[k]
                 or not touching
                 or standing < touching
-                or limb.stood < self._pause
+                or self.stood[k] < self.pause
                 or not self._is_far(time_to_lift, way)
             ):
                 continue
             if way > furthest and away < 0.5 * way:
-                furthest, chosen = way, limb
-        if chosen is not None:
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, False
-            chosen.fastest, chosen.end, chosen.speed = self._brisk, None, None
-            chosen.start = offsets[chosen.points, :2].copy()
-        return chosen
+                furthest, chosen = way, k
+        if chosen is None:
+            return None
+        self.has_stepped[chosen], limb = True, self._limbs[chosen]
+        limb.part, limb.is_urgent = 0.0, False
+        limb.fastest, limb.end, limb.speed = self._brisk, None, None
+        limb.start = offsets[limb.points, :2].copy()
+        return limb
 
     def _hurry(
         self,
@@ -314,17 +323,17 @@ class SteppingBack:
         With a reach of one step, ahead and aside [m], feet take turns: the one goes that has farther to go. It goes to
         its own end on the way home, not to where the goal rests by then.
         """
-        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self._needed:
+        if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self.needed:
             return None
-        chosen, foremost, end = None, -math.inf, home
-        for limb, (touching, standing, time_to_lift, way) in zip(self._limbs, seen, strict=True):
-            if not touching or not standing or way < self._far or time_to_lift < self.urgent_duration:
+        chosen, foremost, end, place = None, -math.inf, home, 0
+        for k, (limb, (touching, standing, time_to_lift, way)) in enumerate(zip(self._limbs, seen, strict=True)):
+            if not touching or not standing or way < self.urgent_far or time_to_lift < self.urgent_duration:
                 continue
             here, its_end = offsets[limb.points, :2].mean(axis=0), home
             if reach is not None:
                 its_end = self._within(limb, home, seen, offsets, points, reach)
                 way = math.dist(its_end, here)
-                if way < self._far:
+                if way < self.urgent_far:
                     continue
             ahead = home - here
             # the farther it has to go the sooner, the more it is ahead the sooner: legs do not cross
@@ -332,11 +341,12 @@ class SteppingBack:
             lead = float((points[limb.points, :2].mean(axis=0) + here) @ ahead) / far
             first = way + (lead if reach is None else TURNS * lead)
             if first > foremost:
-                chosen, foremost, end = limb, first, its_end
+                chosen, foremost, end, place = limb, first, its_end, k
         if chosen is not None:
             # a foot that comes after one that caught the figure does not hurry
-            is_first = all([way >= self._far or not standing for _, standing, _, way in seen])
-            chosen.part, chosen.has_stepped, chosen.is_urgent = 0.0, True, is_first and not goes_home
+            is_first = all([way >= self.urgent_far or not standing for _, standing, _, way in seen])
+            self.has_stepped[place] = True
+            chosen.part, chosen.is_urgent = 0.0, is_first and not goes_home
             chosen.end, chosen.speed = end if goes_home else None, None
             chosen.fastest = self._pace if goes_home else self._swift if is_first else self._brisk
             chosen.start = offsets[chosen.points, :2].copy()
@@ -374,7 +384,7 @@ class SteppingBack:
             limb.part = math.inf  # it lifts by itself, from where it has come to
             return None
         if not limb.moves:
-            self._rested = 0.0
+            self.rested = 0.0
             offsets[limb.points, :2], self.landed = home, limb.points
             return None
         s, rate = limb.part, 1.0 / duration

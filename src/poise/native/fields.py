@@ -306,13 +306,11 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         loose_part, soft_frequency: real  how far a limb goes its own way that makes the goal a servo, of this [1/s]
         leaning: real  how much of its share of the slope's turn a body takes
         lying: real  how far the figure lies along the slope, 0 … 1
-        shift: real[2]  of the goal [m]
-        home: real[2]  where the goal will rest [m]
+        shift, home: real[2]  of the goal, and where it will rest [m]
         moved: real[9]  of the root: way, velocity, acceleration
         away: real[2, 2]  place and velocity of the goal, measured from its resting place [m], [m/s]
         sway: real[9]  of the trunk: rotation vector and its rates
-        sway_share: real[bodies]  part of the sway that each body takes
-        lean_share: real[bodies]  part of the lean that each body takes
+        sway_share, lean_share: real[bodies]  part of the sway, of the lean that each body takes
         surface_normals: real[points, 3]  of the ground below each point
         heights: real[points]  of the ground below each point [m]
         axes: real[points, 3, 3]  two tangents and the normal there
@@ -340,6 +338,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         members: word[most_members]  points of all limbs, limb after limb
         ends: word[limbs]  where each limb ends in `members`
         limbs_seen: real[limbs, 4]  touching, standing, least time to lift, mean way home
+        limbs_stood: real[limbs]  each touches in the reference for so long, see filter/steps.py [s]
+        has_stepped: flag[limbs]  and since then neither lifted nor has the goal gone far
         grouped: word[points]  points foot by foot, then each of the others by itself
         group_ends: word[groups]  where each such group ends in `grouped`
         groups_seen: real[groups, 4]  touches, least time to contact, most of a swing gone, most time to lift
@@ -474,14 +474,14 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         legs: Legs  that may meet
         system: System  the list and its answer
         is_guided: word  the center of mass has a goal
-        is_settled: word  no limb is on its way back
+        is_moving, has_moved: word  a limb is on its way back; one was in the last step
         stops_here: word  Python adds to the list before it is solved
+        needed: word  so many other limbs must stand while one steps
         was_whole: word  the figure turned with its trunk in the last step
         friction: real  Coulomb coefficient
         fastest: real  a joint faster than this means that the run diverged [rad/s, m/s]
-        far: real  a limb so far off its place steps back [m]
-        lasting: real  unless it lifts by itself before [s]
-        latest: real  a swinging foot may decide to land later from so long before its landing on [s]
+        far, lasting, latest: real  of a step back, see `SteppingBack` [m], [s], [s]
+        pause, rested, urgent_far, urgent_duration: real  the same [s], [s], [m], [s]
         lean: real[3]  of the upright, and heights of the center of mass at which a figure lies and stands [m]
         own_share: real[bodies]  part of the trunk's sway that each body takes by itself
         acted: flag[points, 4]  coefficients that acted in the last step

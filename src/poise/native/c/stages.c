@@ -79,11 +79,31 @@ API word move_on(Stages *s) {
     return DONE;
 }
 
-/* Whether a limb is far from home and does not lift by itself soon. */
-static int is_far(const Stages *s) {
-    const Frame *f = s->frame;
-    for (word limb = 0; limb < f->limbs; limb++)
-        if (f->limbs_seen[4 * limb + 3] > s->far && f->limbs_seen[4 * limb + 2] >= s->lasting) return 1;
+API word may_step(Stages *s) {
+    Frame *f = s->frame;
+    const MovingGoal *g = s->goal;
+    int is_needed = s->has_moved != 0, free = 0;
+    word standing = 0;
+    real x = f->shift[0] - f->home[0], y = f->shift[1] - f->home[1], away = sqrt(x * x + y * y);
+    int has_rested = s->rested + f->dt >= s->pause, hurries = g->steps && !g->has_support;
+    for (word limb = 0; limb < f->limbs; limb++) {
+        const real *seen = f->limbs_seen + 4 * limb;
+        int is_far = seen[3] > s->far && seen[2] >= s->lasting, touches = seen[0] > 0.0;
+        is_needed |= is_far || f->has_stepped[limb], standing += seen[1] > 0.0;
+        if (hurries)
+            free |= touches && seen[1] > 0.0 && seen[3] >= s->urgent_far && seen[2] >= s->urgent_duration
+                    && (has_rested || !g->is_returning);
+        else
+            free |= is_far && touches && seen[1] >= seen[0] && f->limbs_stood[limb] + f->dt >= s->pause
+                    && has_rested && away < 0.501 * seen[3] && (!f->has_stepped[limb] || away > 3.999 * s->far);
+    }
+    if (!is_needed) return 0;
+    if ((free && standing > s->needed) || (g->steps && g->has_support)) return 1; /* in a walk, a dragged foot may lift */
+    for (word limb = 0; limb < f->limbs; limb++) {
+        int touches = f->limbs_seen[4 * limb] > 0.0;
+        f->limbs_stood[limb] = touches ? f->limbs_stood[limb] + f->dt : 0.0;
+        f->has_stepped[limb] = f->has_stepped[limb] && touches && away <= 4.0 * s->far;
+    }
     return 0;
 }
 
@@ -106,7 +126,7 @@ API word usual_step(Stages *s) {
     if (!sense(f)) return NOT_FINITE;
     for (word h = 0; h < l->hits; h++) memcpy(l->hit_place + 3 * h, f->pose->xipos + 3 * l->hit_body[h], sizeof(real[3]));
     react(s);
-    if (f->has_home && (!s->is_settled || is_far(s) || lands_late(s))) return SENSED;
+    if (f->has_home && (s->is_moving || lands_late(s) || may_step(s))) return SENSED;
     f->is_stepping = f->is_falling = 0, f->authority = 1;
     f->lands = f->shift[0] != 0.0 || f->shift[1] != 0.0 || g->landing[0] != 0.0 || g->landing[1] != 0.0;
     if (f->lands) memcpy(f->landing_ahead, g->landing, sizeof(real[2]));
