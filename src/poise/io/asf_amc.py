@@ -17,7 +17,7 @@ from poise.core.skeleton import Skeleton
 from poise.io.asf_amc_frames import AmcDocument, parse_amc, pose_of, values_of
 from poise.io.asf_amc_skeleton import AsfDocument, parse_asf, skeleton_of
 from poise.io.files import write_atomically
-from poise.io.format import door_turn, ground_of_text, ground_text
+from poise.io.format import door_turn, given_by_caller, ground_of_text, ground_text
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -118,9 +118,7 @@ def _evidence(asf: AsfDocument, document: AmcDocument, options: ReadOptions) -> 
         "rest_pose": Evidence("bone directions of the .asf", 1.0, "all channels zero is the pose of the .asf"),
         "angles": Evidence("degrees" if document.degrees else "radians", 1.0, "said by the files"),
     }
-    for name, given in (("unit", options.unit), ("up", options.up), ("fps", options.fps)):
-        if given:
-            found[name] = Evidence(given, 1.0, "given by the caller")
+    found |= given_by_caller(options)
     if not asf.is_sorted:
         found["joint_order"] = Evidence("hierarchy order", 1.0, "':bonedata' has children before their parents")
     return found

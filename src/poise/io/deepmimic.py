@@ -29,7 +29,7 @@ from poise.io.deepmimic_character import (
     skeleton_of,
 )
 from poise.io.files import write_atomically
-from poise.io.format import door_turn, ground_facts, ground_from
+from poise.io.format import door_turn, given_by_caller, ground_facts, ground_from
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -169,10 +169,7 @@ def _evidence(
         "rest_pose": Evidence("all rotations identity", 1.0, "attach points and angles of the character file"),
         "quaternions": Evidence(stretch, 1.0, "largest distance of a length from 1; each is scaled to 1 when read"),
     }
-    for name, given in (("unit", options.unit), ("up", options.up), ("fps", options.fps)):
-        if given:
-            found[name] = Evidence(given, 1.0, "given by the caller")
-    return found
+    return found | given_by_caller(options)
 
 
 def _times(path: Path, text: str, values: Array, fps: float | None) -> tuple[Array, float]:

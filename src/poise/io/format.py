@@ -17,7 +17,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
-from poise.core.motion import Ground, Motion
+from poise.core.motion import Evidence, Ground, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
@@ -86,6 +86,12 @@ class ReadOptions:
     fps: float | None = None
     frames_from_data: bool = False
     height: float | None = None
+
+
+def given_by_caller(options: ReadOptions) -> dict[str, Evidence]:
+    """Evidence for unit, up axis and frame rate where the caller said them."""
+    given = {"unit": options.unit, "up": options.up, "fps": options.fps}
+    return {name: Evidence(value, 1.0, "given by the caller") for name, value in given.items() if value}
 
 
 class Format(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import height_of
-from poise.io.format import ReadOptions, ground_noted
+from poise.io.format import ReadOptions, given_by_caller, ground_noted
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, moving_clips, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
@@ -227,10 +227,7 @@ def _evidence(
         found["other_channels"] = Evidence(
             outside, 1.0, "channels that move no joint; kept when written, not simulated"
         )
-    for name, given in (("unit", options.unit), ("up", options.up), ("fps", options.fps)):
-        if given:
-            found[name] = Evidence(given, 1.0, "given by the caller")
-    return found
+    return found | given_by_caller(options)
 
 
 def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[str, ...]:

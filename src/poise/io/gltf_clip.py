@@ -83,9 +83,8 @@ def moving_clips(document: GltfDocument, nodes: frozenset[int]) -> tuple[int, ..
     """The animations that move any of these nodes; all of them where none does."""
     found: list[int] = []
     for index, animation in enumerate(document.items("animations")):
-        channels = animation.get("channels", [])
-        targets = [c.get("target", {}) for c in channels if isinstance(c, dict)] if isinstance(channels, list) else []
-        if any(isinstance(t, dict) and t.get("node") in nodes and t.get("path") != "weights" for t in targets):
+        targets = [channel.get("target", {}) for channel in animation.get("channels", [])]
+        if any(t.get("node") in nodes and t.get("path") != "weights" for t in targets):
             found.append(index)
     return tuple(found if found else range(len(document.items("animations"))))
 
@@ -155,18 +154,18 @@ def read_clip(
     """
     animation, name = document.items("animations")[index], clip_names(document)[index]
     rows, samplers = animation.get("channels"), animation.get("samplers")
-    if not isinstance(rows, list) or not isinstance(samplers, list) or not rows:
+    if not rows or samplers is None:
         raise document.fault(f"Clip {name!r} has no channels.")
     channels: list[Channel] = []
     ignored = 0
     times_of: dict[int, Array] = {}
     for place, row in enumerate(rows):
-        target = row.get("target") if isinstance(row, dict) else None
-        if not isinstance(target, dict) or target.get("path") not in PATHS or "node" not in target:
+        target = row.get("target", {})
+        if target.get("path") not in PATHS or "node" not in target:
             ignored += 1
             continue
         sampler = row.get("sampler")
-        if type(sampler) is not int or not 0 <= sampler < len(samplers) or not isinstance(samplers[sampler], dict):
+        if sampler is None or not 0 <= sampler < len(samplers):
             raise document.fault(
                 f"Channel {place} of clip {name!r} has sampler {sampler!r}; there are {len(samplers)}."
             )

@@ -9,7 +9,6 @@ import base64
 import binascii
 import struct
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -96,22 +95,8 @@ class GltfDocument:
         return FileFormatError(problem, path=self.path, cure=cure)
 
     def items(self, key: str) -> list[dict[str, Any]]:
-        """One of the top-level lists of objects; empty if absent.
-
-        Raises:
-            FileFormatError: if it is anything else.
-        """
-        found = self.json.get(key, [])
-        if key not in self._sound_lists:  # asked for thousands of times
-            if not isinstance(found, list) or not all(isinstance(i, dict) for i in found):
-                raise self.fault(f"{key!r} is not a list of objects.")
-            self._sound_lists.add(key)
-        return found
-
-    @cached_property
-    def _sound_lists(self) -> set[str]:
-        """Top-level lists that were looked through."""
-        return set()
+        """One of the top-level lists of objects in `FORM`; empty if absent."""
+        return self.json.get(key, [])
 
     def item(self, key: str, index: Any) -> dict[str, Any]:
         """One object of a top-level list.
@@ -235,15 +220,12 @@ def open_gltf(path: Path, last: GltfDocument | None = None) -> GltfDocument:
         return last
     text, binary = _chunks(path, raw) if is_glb(raw) else (raw, None)
     content = _json(path, text)
-    asset = content.get("asset")
-    version = asset.get("version") if isinstance(asset, dict) else None
-    if not isinstance(version, str) or not version.startswith("2."):
-        raise FileFormatError(
-            f"glTF version {version!r} is not read; 2.0 is.", path=path, cure="Export it as glTF 2.0."
-        )
     document = GltfDocument(path, content, (), raw)
     if wrong := _misshapen(content, FORM, ""):
         raise document.fault(wrong)
+    version = content.get("asset", {}).get("version")
+    if version is None or not version.startswith("2."):
+        raise document.fault(f"glTF version {version!r} is not read; 2.0 is.", "Export it as glTF 2.0.")
     buffers: list[bytes] = []
     for index, buffer in enumerate(document.items("buffers")):
         length = buffer.get("byteLength")

@@ -76,8 +76,7 @@ def skinned_meshes(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh,
             if matrices.shape[1] != 16 or len(matrices) < len(joints):
                 raise document.fault(f"A skin has {len(joints)} joints and {len(matrices)} inverse bind matrices.")
             binds[joints] = matrices[: len(joints)].reshape(-1, 4, 4).transpose(0, 2, 1)
-        primitives = mesh.get("primitives", [])
-        for primitive in primitives if isinstance(primitives, list) else []:
+        for primitive in mesh.get("primitives", []):
             piece = _piece(document, str(mesh.get("name", "")), primitive, joints, binds)
             if piece is not None:
                 found.append(piece)
@@ -111,8 +110,7 @@ def _parts(document: GltfDocument, tree: GltfTree) -> tuple[SkinnedMesh, ...]:
         binds = np.tile(np.eye(4), (len(tree.nodes), 1, 1))
         binds[place[above]] = bind
         mesh = document.item("meshes", node["mesh"])
-        primitives = mesh.get("primitives", [])
-        for primitive in primitives if isinstance(primitives, list) else []:
+        for primitive in mesh.get("primitives", []):
             piece = _piece(document, str(mesh.get("name", "")), primitive, np.array([place[above]]), binds, rigid=True)
             if piece is not None:
                 found.append(piece)
@@ -131,14 +129,14 @@ def _matrix(document: GltfDocument, node: int) -> Array:
 def _piece(
     document: GltfDocument,
     name: str,
-    primitive: Any,
+    primitive: dict[str, Any],
     joints: npt.NDArray[np.int64],
     binds: Array,
     *,
     rigid: bool = False,
 ) -> SkinnedMesh | None:
-    attributes = primitive.get("attributes") if isinstance(primitive, dict) else None
-    if not isinstance(attributes, dict) or primitive.get("mode", 4) != 4:
+    attributes = primitive.get("attributes", {})
+    if primitive.get("mode", 4) != 4:
         return None  # points and lines are not drawn
     if not ({"POSITION"} if rigid else {"POSITION", "JOINTS_0", "WEIGHTS_0"}) <= set(attributes):
         return None
@@ -177,7 +175,7 @@ def _piece(
     if "material" in primitive:
         paint = document.item("materials", primitive["material"]).get("pbrMetallicRoughness", {})
         base, color = paint.get("baseColorTexture"), _color(paint.get("baseColorFactor"))
-    if isinstance(base, dict):
+    if base is not None:
         image = document.item("textures", base.get("index")).get("source")
         if image is not None:
             with contextlib.suppress(FileFormatError):  # a picture that is not there: drawn without

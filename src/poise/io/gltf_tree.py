@@ -117,11 +117,8 @@ def node_parents(document: GltfDocument) -> list[int]:
     nodes = document.items("nodes")
     parents = [-1] * len(nodes)
     for index, node in enumerate(nodes):
-        children = node.get("children", [])
-        if not isinstance(children, list):
-            raise document.fault(f"The children of node {index} are not a list.")
-        for child in children:
-            if type(child) is not int or not 0 <= child < len(nodes):
+        for child in node.get("children", []):
+            if not 0 <= child < len(nodes):
                 raise document.fault(f"Node {index} has child {child!r}; there are {len(nodes)} nodes.")
             if parents[child] >= 0 or child == index:
                 raise document.fault(f"Node {child} has two parents.")
@@ -141,15 +138,8 @@ def node_parents(document: GltfDocument) -> list[int]:
 
 def animated_nodes(document: GltfDocument) -> set[int]:
     """Every node that some animation turns, moves or scales."""
-    found = set()
-    for animation in document.items("animations"):
-        channels = animation.get("channels", [])
-        for channel in channels if isinstance(channels, list) else []:
-            target = channel.get("target", {}) if isinstance(channel, dict) else {}
-            node = target.get("node") if isinstance(target, dict) else None
-            if type(node) is int and target.get("path") in ("translation", "rotation", "scale"):
-                found.add(node)
-    return found
+    targets = [c.get("target", {}) for a in document.items("animations") for c in a.get("channels", [])]
+    return {t["node"] for t in targets if "node" in t and t.get("path") in ("translation", "rotation", "scale")}
 
 
 def humanoid_nodes(document: GltfDocument) -> set[int]:
@@ -178,10 +168,9 @@ def find_tree(document: GltfDocument) -> GltfTree:
         raise document.fault(f"An animation moves node {max(animated)}; there are {len(nodes)} nodes.")
     wanted: set[int] = set()
     for skin in document.items("skins"):
-        joints = skin.get("joints")
-        if not isinstance(joints, list) or not joints:
+        if not skin.get("joints"):
             raise document.fault("A skin has no joints.")
-        for joint in joints:
+        for joint in skin["joints"]:
             document.item("nodes", joint)
             wanted.add(joint)
     wanted |= _beside(animated, wanted, parents)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
-from poise.io.format import ReadOptions
+from poise.io.format import ReadOptions, given_by_caller
 from poise.io.gltf import describe_figure, figure_skeleton, read_figure
 from poise.io.gltf_pose import skeleton_tree
 from poise.io.gltf_tree import GltfTree
@@ -50,9 +50,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             "the skeleton's rest transforms", 0.9, "not its bind transforms, which belong to the skin"
         ),
     }
-    for name, given in (("unit", options.unit), ("up", options.up)):
-        if given:
-            said[name] = Evidence(given, 1.0, "given by the caller")
+    said |= given_by_caller(options)
     warnings = source.warnings
     if file.beside:
         warnings += (
