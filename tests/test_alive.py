@@ -18,6 +18,7 @@ from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
 from poise.filter.falling import (
     Fall,
+    bearing,
     calmness,
     held_longer,
     kept,
@@ -27,6 +28,7 @@ from poise.filter.falling import (
     presses,
     slip_directions,
     tension,
+    yielding,
 )
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Push
@@ -38,6 +40,7 @@ from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.native.library import library
+from poise.phases.travel import direction_of_travel
 from poise.physics import State
 from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of
@@ -434,6 +437,43 @@ def test_legs_of_a_fallen_figure_stay_low() -> None:
     assert np.count_nonzero(high[down:, feet].max(axis=1) > 0.5) < 6
 
 
+def test_a_figure_that_falls_backward_lies_down_between_its_arms() -> None:
+    """It ended propped on arms straight behind its back, with the chest 18 cm above the ground."""
+    motion, character = longer(4.5)
+    x, y = -1200.0 * direction_of(motion)
+    run = simulate(motion, character, pushes=[Push("pelvis", (x, y, 0.0), 1.0, 0.2)])
+    assert run.report["events"][0]["outcome"] == "fallen"
+    high = body_positions(character, run.q)[..., 2] - character.floor
+    assert high[-1, character.roles["chest"]] < 0.13
+
+
+def direction_of(motion: Motion) -> Array:
+    """In which a motion travels, a unit vector, shape (2,)."""
+    heading = direction_of_travel(motion)
+    return np.array([np.cos(heading), np.sin(heading)])
+
+
+def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_it() -> None:
+    _, character = walk()
+    model = model_of(character)
+    arms, none = limp_dofs(character, model, ("shoulder", "elbow")), np.zeros(model.nv)
+    elbow, knee = (character.v_addresses[character.roles[f"left_{name}"]] for name in ("elbow", "knee"))
+    assert arms[elbow]
+    assert not arms[knee]
+    hand = model.point_body == character.roles["left_hand"] + 1
+    bears = bearing(model, hand)
+    assert bears[elbow]
+    assert not bears[knee]
+    assert [yielding(*x) for x in ((0.4, 0.0), (0.28, 0.0), (0.1, 0.0), (0.1, 0.4), (0.1, 2.0))] == pytest.approx(
+        [0.0, 0.5, 1.0, 0.5, 0.0]
+    ), "not while the chest comes down fast"
+    fall, limp = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0, low=0.3), limp_dofs(character, model)
+    tense, loose = (limpness(none, fall, none, limp, np.where(arms, part, 0.0)) for part in (0.0, 1.0))
+    assert tense.torque[elbow] == 0.0 < loose.torque[elbow]
+    assert loose.pose[elbow] == 0.0 < tense.pose[elbow]
+    assert loose.rate[elbow] > tense.rate[elbow]
+
+
 def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
     _, character = walk()
     model = model_of(character)
@@ -445,7 +485,7 @@ def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
     assert not limp[foot]
     assert not limp[:6].any()
     high, down, later = (
-        limpness(still, fall._replace(high=high, low=low), held, limp)
+        limpness(still, fall._replace(high=high, low=low), held, limp, still)
         for high, low in ((1.0, 0.0), (0.0, 0.6), (0.0, 2.0))
     )
     assert high.torque[knee] == later.torque[knee] == 0.0
@@ -453,7 +493,7 @@ def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
     assert down.pose[knee] == 0.0
     assert high.pose[knee] == later.pose[knee] > 0.0
     assert [calmness(fall._replace(low=low)) for low in (0.5, 1.25, 2.0)] == [0.0, 0.5, 1.0]
-    fast = limpness(np.full(model.nv, 8.0), fall._replace(low=0.6), held, limp)
+    fast = limpness(np.full(model.nv, 8.0), fall._replace(low=0.6), held, limp, still)
     assert fast.rate[knee] > 2.0 * down.rate[knee]
 
 

@@ -1,8 +1,9 @@
 """Targets of a figure that has lost its balance: hands go to the ground first, then muscles let go.
 
 Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down. Then hips and
-knees go limp under what they bear, and other limbs sink by their own weight, slowed down by tissue. After a second all
-joints settle where they are. What touches the ground is asked to stay where it is, as far as friction can.
+knees go limp under what they bear, and other limbs sink by their own weight, slowed down by tissue; arms let the trunk
+down the last bit. After a second all joints settle where they are. What touches the ground is asked to stay where it
+is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ HASTE = 12.0
 """Frequency with which hands go to the ground [1/s]."""
 STOP = 0.05
 """What touches the ground is asked to stop within so long [s]."""
-AHEAD, ASIDE = 0.45, 0.22
-"""Where the hands go: before the chest along its way, and to each side of it [m], for a leg of 0.82 m."""
+AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
+"""Where the hands go, and in a fall backward: before the chest along its way, and to each side of it [m], for a leg of
+0.82 m. Straight behind the back they would prop up the trunk with shoulders and elbows at their limits."""
 HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
 LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
@@ -44,6 +46,12 @@ LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
 twice as much at this speed [rad/s]."""
 HASTY = 4.0
 """A limp joint as fast as this is slowed down by all of its muscles [rad/s]."""
+NEAR = 0.36, 0.2
+"""Elbows and shoulders that bear something begin to yield with the chest so high above the ground, and yield wholly
+with it so high [m], for a leg of 0.82 m: a forearm above a trunk that lies."""
+LOWERED, LOADED = 0.8, 5.0
+"""They yield the less the faster the chest moves, up to this speed [m/s], and are slowed down more by this factor [1]:
+a trunk that drops throws the legs up."""
 LYING, CALMING = 1.0, 0.5
 """After so long on the ground limp joints stiffen and limbs stop sinking; this takes so long [s]."""
 SETTLING = 0.3
@@ -70,6 +78,7 @@ class Fall(NamedTuple):
         rested: How long it has lain still [s].
         high: How high it still is; see `highness`.
         low: How long it has been down [s].
+        back: How far it falls backward, 0 … 1.
     """
 
     q: Array
@@ -78,6 +87,7 @@ class Fall(NamedTuple):
     rested: float = 0.0
     high: float = 1.0
     low: float = 0.0
+    back: float = 0.0
 
 
 def highness(height: float, standing: float) -> float:
@@ -123,7 +133,21 @@ def joint_accelerations(error: Array, velocity: Array, weight: Array, high: Arra
     return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity + (1.0 - high) * weight
 
 
-def sinking(model: Model, state: State, touches: Flags) -> Array:
+def bearing(model: Model, touches: Flags) -> Flags:
+    """Dofs on which something hangs that lies on the ground, shape (nv,).
+
+    Args:
+        model: Of the figure.
+        touches: Contact points on the ground, shape (P,).
+    """
+    lies = np.zeros(model.body_count, dtype=np.bool_)
+    for body in model.point_body[touches]:
+        while body > 0 and not lies[body]:
+            lies[body], body = True, int(model.parents[body])
+    return lies[model.dof_body]
+
+
+def sinking(model: Model, state: State, bears: Flags) -> Array:
     """Acceleration that each joint would have by the weight of what hangs on it alone [rad/s²], shape (nv,).
 
     That is (c − x) × m g over the inertia about each axis, with the center of mass c of all that hangs on a joint at x;
@@ -131,17 +155,13 @@ def sinking(model: Model, state: State, touches: Flags) -> Array:
 
     Args:
         model, state: Of the figure.
-        touches: Contact points on the ground, shape (P,).
+        bears: See `bearing`, shape (nv,).
     """
     data = state.data
     turn = np.cross(data.subtree_com - data.xpos, [0.0, 0.0, -GRAVITY]) * model.subtree_masses[:, None]
     out = np.einsum("dc,dc->d", turn[model.dof_body], data.cdof[:, :3]) / state.M.diagonal()
     out[:6] = 0.0
-    lies = np.zeros(model.body_count, dtype=np.bool_)
-    for body in model.point_body[touches]:
-        while body > 0 and not lies[body]:
-            lies[body], body = True, int(model.parents[body])
-    out[lies[model.dof_body]] = 0.0
+    out[bears] = 0.0
     return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING)
 
 
@@ -159,19 +179,29 @@ class Limpness(NamedTuple):
     rate: Array
 
 
-def limp_dofs(character: Character, model: Model) -> Flags:
-    """Dofs of hips and knees, which let go of the weight they bear, shape (nv,).
+def limp_dofs(character: Character, model: Model, names: tuple[str, ...] = ("hip", "knee")) -> Flags:
+    """Dofs of hips and knees, or of other joints by name, which let go of the weight they bear, shape (nv,).
 
-    Limp arms, or forelegs, would drop the trunk at once, and that throws the legs up.
+    Limp arms, or forelegs, would drop the trunk at once, and that throws the legs up: they yield only near the ground.
     """
-    roles = [character.roles.get(f"{side}_{name}") for side in ("left", "right") for name in ("hip", "knee")]
+    roles = [character.roles.get(f"{side}_{name}") for side in ("left", "right") for name in names]
     limp = np.zeros(model.body_count, dtype=np.bool_)
     limp[[body + 1 for body in roles if body is not None]] = True
     return limp[model.dof_body]
 
 
-def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
-    """How joints let go as the figure comes down: hips and knees give way under what lies on them.
+def yielding(height: float, speed: float) -> float:
+    """How far arms that bear something yield, 0 … 1: near the ground, and only as the chest comes down slowly.
+
+    Args:
+        height: Of the chest above the ground [m], for a leg of 0.82 m.
+        speed: Of the chest [m/s].
+    """
+    return min(max((NEAR[0] - height) / (NEAR[0] - NEAR[1]), 0.0), 1.0) * max(1.0 - speed / LOWERED, 0.0)
+
+
+def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags, arms: Array) -> Limpness:
+    """How joints let go as the figure comes down: hips and knees give way under what lies on them, arms when it is low.
 
     Their torque is then asked to be τ = −d v⁺, that of tissue, until they settle. All other joints only follow the
     acceleration asked of them: the ground would shake limp feet.
@@ -181,12 +211,13 @@ def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags) -> Limpness:
         fall: As it is.
         held: See `held_longer`, shape (nv,).
         limp: See `limp_dofs`, shape (nv,).
+        arms: How far each dof of an arm yields, zero for others, shape (nv,); see `yielding`.
     """
-    calm, speed = calmness(fall), np.abs(velocity)
+    calm, speed, loose = calmness(fall), np.abs(velocity), limp + arms
     pose = np.concatenate([np.ones(6), tone(velocity, fall, held)])
-    pose[limp] = TONE * np.clip(fall.high + calm + speed[limp] / HASTY, 0.0, 1.0)
-    torque = np.where(limp, LIMP * (1.0 - fall.high) * (1.0 - calm), 0.0)
-    return Limpness(pose, torque, TISSUE * (1.0 + speed / QUICK))
+    pose += loose * (TONE * np.clip(fall.high + calm + speed / HASTY, 0.0, 1.0) - pose)
+    torque = loose * LIMP * (1.0 - fall.high) * (1.0 - calm)
+    return Limpness(pose, torque, TISSUE * (1.0 + speed / QUICK) * (1.0 + arms * (LOADED - 1.0)))
 
 
 def tone(velocity: Array, fall: Fall, held: Array) -> Array:
@@ -326,18 +357,19 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, work: float) -> 
     return out - min(1.0 - math.sqrt(min(max(0.0, 1.0 - 2.0 * gain / most), 1.0)), SLOWED) * inner
 
 
-def hand_target(chest: Array, way: Array, side: float, ground: float, scale: float) -> Array:
+def hand_target(chest: Array, fall: Fall, side: float, ground: float, scale: float) -> Array:
     """Where a hand goes to break the fall [m], shape (3,).
 
     Args:
         chest: [m], shape (3,).
-        way: Of the fall, shape (2,).
+        fall: As it is.
         side: 1 for the hand on the left of the way, −1 for the other.
         ground: Height of the ground [m].
         scale: Leg length / 0.82 m.
     """
-    out = np.array([-way[1], way[0]])
-    place = chest[:2] + scale * (AHEAD * way + side * ASIDE * out)
+    way, out = fall.way, np.array([-fall.way[1], fall.way[0]])
+    ahead, aside = (a + fall.back * (b - a) for a, b in zip(AHEAD, BEHIND, strict=True))
+    place = chest[:2] + scale * (ahead * way + side * aside * out)
     # no arm reaches the ground from above; it goes ahead of the chest and down with it
     return np.array([*place, max(ground, float(chest[2]) - 0.35 * scale)])
 
@@ -375,4 +407,4 @@ def begun(character: Character, q: Array, velocity: Array, places: Array) -> Fal
         x, y, _ = (places[hips[0]] - places[hips[1]]).tolist()
         facing = np.array([y, -x]) / max(math.hypot(x, y), 1e-9)
     way = velocity[:2] / size if size > 1e-6 else facing
-    return Fall(bent(character, q, way, facing), way)
+    return Fall(bent(character, q, way, facing), way, back=max(0.0, -float(way @ facing)))

@@ -128,8 +128,8 @@ class Setup:
         giving: The limbs that give way to a push.
         strengths: Of the joints, by body of the model, shape (B,).
         hanging: Mass that hangs on each dof, times the strength of a weak joint [kg] and [kg m²], shape (nv,).
-        held, limp: What of a figure that has fallen is held for a while, and what goes limp, shapes (nv,); see
-            `held_longer` and `limp_dofs`.
+        held, limp, arms: What of a figure that has fallen is held for a while, what goes limp, and what of it yields
+            near the ground, shapes (nv,); see `held_longer` and `limp_dofs`.
         goal_without: Bodies (of the model) that the goal leaves out.
         is_quadruped: It stands on four legs.
     """
@@ -148,6 +148,7 @@ class Setup:
     hanging: Array
     held: Array
     limp: Flags
+    arms: Flags
     goal_without: tuple[int, ...]
     is_quadruped: bool
 
@@ -164,6 +165,7 @@ class Setup:
             giving_body(character, model.q_rest(), preset.giving, preset.pose, preset.weights), strengths,
             held * np.where(np.arange(model.nv) < 3, 1.0, scale**2),
             held_longer(character, model), limp_dofs(character, model),
+            limp_dofs(character, model, ("shoulder", "elbow")),
             tuple(sorted({character.body_index(name) + 1 for name in options.goal_without})),
             sum(limb.kind == "leg" for limb in character.limbs) >= 4,
         )  # fmt: skip

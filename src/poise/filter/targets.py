@@ -214,21 +214,24 @@ def falling_targets(
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < falling.ON_GROUND * f.band
-    sinks = (1.0 - falling.calmness(fall)) * falling.sinking(model, state, touches)
-    limp = falling.limpness(state.v, fall, setup.held, setup.limp)
+    bears = falling.bearing(model, touches)
+    sinks = (1.0 - falling.calmness(fall)) * falling.sinking(model, state, bears)
+    trunk = roles.get("chest", 0) + 1
+    chest = state.data.xpos[trunk].copy()
+    along = state.body_point_motion(trunk, chest)[0]
+    yields = falling.yielding(float(chest[2] - ground) / setup.scale, float(np.linalg.norm(along)))
+    arms = np.where(setup.arms & bears, yields, 0.0)
+    limp = falling.limpness(state.v, fall, setup.held, setup.limp, arms)
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, setup.held)
     joints = falling.joint_accelerations(error, state.v, sinks, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
     places: list[PlaceGoal] = []
-    trunk = roles.get("chest", 0) + 1
-    chest = state.data.xpos[trunk].copy()
-    along = state.body_point_motion(trunk, chest)[0]
     for role, side in (("left_hand", 1.0), ("right_hand", -1.0)):
         body = roles.get(role)
         if body is None or not high or touches[model.point_body == body + 1].any():
             continue
         here = state.data.xipos[body + 1].copy()
-        target = falling.hand_target(chest, fall.way, side, ground, setup.scale)
+        target = falling.hand_target(chest, fall, side, ground, setup.scale)
         pull = falling.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
         offset = state.body_offset(body + 1, here)
         places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))
