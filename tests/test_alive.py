@@ -101,13 +101,13 @@ def test_what_hangs_on_a_pushed_chest_stays_behind_and_swings_past() -> None:
     assert head[late].max() >= np.radians(5.0)
 
 
-@pytest.mark.parametrize("way", [1.0, -1.0])
-def test_arms_go_outward_to_keep_the_balance(way: float) -> None:
+@pytest.mark.parametrize("way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+def test_arms_go_outward_to_keep_the_balance(way: tuple[float, float]) -> None:
     """The walk goes along −y: its left is at +x."""
     motion, character = walk()
-    apart = []
+    apart, push = [], Push("chest", (300.0 * way[0], 300.0 * way[1], 0.0), START)
     for with_ in (load_preset("recommended"), without_balance()):
-        run = simulate(motion, character, pushes=[Push("chest", (way * 300.0, 0.0, 0.0), START)], preset=with_)
+        run = simulate(motion, character, pushes=[push], preset=with_)
         off = ways(run)[round(0.25 / run.report["dt"]) : round(0.5 / run.report["dt"]), :, 0]
         apart.append(off[:, character.roles["left_hand"]] - off[:, character.roles["right_hand"]])
     assert (apart[0] - apart[1]).min() >= 0.03
@@ -504,7 +504,7 @@ def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:
     assert run.report["events"][0]["outcome"] == "fallen"
     places = body_positions(character, run.q)[:, [character.roles["chest"], character.roles["head"]], 2]
     chest, head = ((places > places[-1] + 0.05) * np.arange(len(places))[:, None]).max(axis=0) / 60.0
-    assert head > chest - 0.1
+    assert head > chest - 0.15
 
 
 def test_neck_and_arms_let_go_last_and_then_entirely() -> None:

@@ -322,8 +322,8 @@ def _shares(body: GivingBody) -> Array:
 
 
 def balance_ways(body: GivingBody, settings: Giving, trunk: Trunk) -> Array:
-    """Where arms go to keep the balance [m], shape (L, 3): outward, both, as fast as the figure falls to their side,
-    and against the fall that is left.
+    """Where arms go to keep the balance [m], shape (L, 3): outward, both, as fast as the figure falls (by the part
+    `spread` of it where it does not fall to the side), and against the fall that is left.
 
     Source: people move both arms early, as counterweight in falls backward, and for counterweight and protection in
     falls to the side (Gait & Posture 2013, 37:300); the size is a choice.
@@ -334,7 +334,8 @@ def balance_ways(body: GivingBody, settings: Giving, trunk: Trunk) -> Array:
         side, fall = trunk.places[k, :2] - middle, trunk.falls[k, :2]
         side = side / max(math.hypot(*side), 1e-9)
         aside = float(side @ fall)
-        ways[k, :2] = settings.balance * ((abs(aside) + aside) * side - fall)
+        out = aside + abs(aside) + settings.spread * (math.hypot(*fall) - abs(aside))
+        ways[k, :2] = settings.balance * (out * side - fall)
     return ways
 
 

@@ -141,6 +141,7 @@ class Giving:
     lever: float
     neck_lever: float
     balance: float
+    spread: float
     yield_share: float
     leg_share: float
     fastest: float

@@ -154,7 +154,8 @@ def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: f
     sizes = {"nv": m.nv, "bodies": m.body_count, "limbs": len(limbs), "most_hits": MOST_PUSHES}
     k = Block("Limbs", sizes | {"most_room": 2 * m.body_count + 12 * len(limbs)}, {"pose": state.pose})
     k.root, k.dt, k.scale, k.gravity, k.pendulum = m.roots[0], dt, scale, giving.GRAVITY, giving.PENDULUM
-    for name in ("balance", "onset", "halflife", "leg_halflife", "planting", "yield_share", "leg_share", "fastest"):
+    k.balance, k.spread = settings.balance, settings.spread
+    for name in ("onset", "halflife", "leg_halflife", "planting", "yield_share", "leg_share", "fastest"):
         setattr(k, name, getattr(settings, name))
     k.first_body[:], k.last_body[:] = [1 + limb.bodies[0] for limb in limbs], [1 + limb.bodies[-1] for limb in limbs]
     k.is_leg[:], k.limb_mass[:] = [limb.is_leg for limb in limbs], [limb.mass for limb in limbs]

@@ -225,7 +225,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pivot: real  of the trunk above the center of mass [m]
         pressed: real  how much what stands gives to a load from above or a lift, 0 … 1
         lifted: real  how far a lift has taken the load off what stands, 0 … 1
-        balance, onset, halflife, leg_halflife, planting, yield_share, leg_share, fastest: real  as in `preset.Giving`
+        balance, spread, onset, halflife, leg_halflife, planting, yield_share, leg_share, fastest: real  of `Giving`
         first_body, last_body: word[limbs]  from the trunk outward
         is_leg, is_arm: flag[limbs]  it may stand; it keeps the balance
         lever: real[limbs]  what it passes on enters so far out on it

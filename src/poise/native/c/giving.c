@@ -48,7 +48,7 @@ static void bases(const Frame *f, const real *of_goal, const real *of_turn, real
     }
 }
 
-/* Where arms go to keep the balance: both outward where a figure falls to the side, and against the fall else. */
+/* Where arms go to keep the balance: both outward, and against the fall. */
 static void balance_ways(const Limbs *l, real *falls) {
     real middle[2] = {0, 0}, arms = 0;
     for (word k = 0; k < l->limbs; k++) {
@@ -63,8 +63,9 @@ static void balance_ways(const Limbs *l, real *falls) {
         if (l->is_arm[k] && !is_zero(fall, 3)) {
             for (int c = 0; c < 2; c++) side[c] = start[c] - middle[c] / arms;
             real wide = larger(sqrt(side[0] * side[0] + side[1] * side[1]), 1e-9);
-            real aside = (side[0] * fall[0] + side[1] * fall[1]) / wide;
-            for (int c = 0; c < 2; c++) fall[c] = l->balance * (side[c] / wide * (fabs(aside) + aside) - fall[c]);
+            real aside = (side[0] * fall[0] + side[1] * fall[1]) / wide, all = sqrt(fall[0] * fall[0] + fall[1] * fall[1]);
+            real out = aside + fabs(aside) + l->spread * (all - fabs(aside));
+            for (int c = 0; c < 2; c++) fall[c] = l->balance * (out * side[c] / wide - fall[c]);
             fall[2] = 0.0;
         } else
             fill(0.0, fall, 3);
