@@ -114,6 +114,24 @@ def test_figures_that_meet_at_once_agree_with_their_contacts(person: poise.Chara
     assert world.report()["contact_residual_p95_m_s"] < 1e-3  # 0.11 where no round counts on the figures' own answers
 
 
+def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
+    person: poise.Character, walk: Motion, tmp_path: Path
+) -> None:
+    file = tmp_path / "wall.toml"
+    file.write_text(
+        'schema = "poise.scene/1"\n[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
+        '[[events]]\nmove = "wall"\nkeys = [{time = 2.5}, {time = 2.8, shift = [0.0, 0.0, 3.0]}]\n'
+    )
+    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    for _ in range(500):
+        world.step()
+    x, _, z = np.array(world.figures[0].poses)[:, :3].T
+    assert np.ptp(x[200:250]) < 0.15  # it stands; its feet slid backward, and it fell
+    assert x[200] < 1.4
+    assert z.min() > 0.7 * z[0]
+    assert x[-1] > 1.9  # the way is free
+
+
 def test_limbs_of_a_ragdoll_do_not_sink_into_the_ground(person: poise.Character, walk: Motion) -> None:
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     world.drive("ada", Ragdoll())

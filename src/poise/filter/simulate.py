@@ -45,6 +45,8 @@ SOON = 0.1
 
 SHORTEST_LEG, LONGEST_LEG = 1e-2, 1e3
 """Legs that a run makes sense for [m]; others are a wrong unit."""
+SLOWEST = 0.1
+"""Contacts of a clip that stands still come and go as if it ran at this part of its speed."""
 
 
 @dataclass(frozen=True)
@@ -304,6 +306,34 @@ class Playback:
         if self._plan is not None:
             planned = self._plan.frame(k)
         return Given(reference, q[k + 1], v[k + 1], pushes, is_glitch, planned)
+
+    def between(self, frame: float, rate: float, pushes: Sequence[Force] = (), previous: float = 1.0) -> Given:
+        """The same from a place between two frames, where the clip runs at a part of its speed.
+
+        Args:
+            frame: Place in the clip, in frames.
+            rate: How many frames this step goes on, from 0 to 1.
+            pushes: What pushes and pulls now.
+            previous: How many the last one did.
+        """
+        model, k = self.figure.model, int(frame)
+        now, following = self._pose(frame), self._pose(frame + rate)
+        v = model.difference(self._pose(max(frame - previous, 0.0)), now, self.dt)
+        following_v = model.difference(now, following, self.dt)
+        touch = self._schedule.touch(k)
+        slower = 1.0 / max(rate, SLOWEST)
+        touch = touch._replace(
+            times_to_contact=slower * touch.times_to_contact, times_to_lift=slower * touch.times_to_lift
+        )
+        reference = self._builder.frame(now, v, (following_v - v) / self.dt, touch)
+        planned = None if self._plan is None else self._plan.frame(k)
+        return Given(reference, following, following_v, pushes, bool(self.glitches[k : k + 2].any()), planned)
+
+    def _pose(self, frame: float) -> Array:
+        """The pose at a place between two frames (nq,)."""
+        k, dt = min(int(frame), self.frame_count - 2), self.dt
+        model = self.figure.model
+        return model.integrate(self.q[k], model.difference(self.q[k], self.q[k + 1], dt), (frame - k) * dt)
 
 
 def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:

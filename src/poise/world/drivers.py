@@ -44,6 +44,13 @@ AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
+LAGS, STOPS, HELD, STANDS = 0.03, 0.15, 3.0, 0.05
+"""Where something stands in the way of a figure its clip runs slower from the first distance of the root behind the
+clip's to the second, at which it stops [m], and so for so long after a touch [s]. A clip slower than the last part of
+its speed goes on where the root is back within the first distance."""
+STRIDES, EASED, TRAVELS = 0.4, 0.05, 0.3
+"""A foot in the air lands at this part of the clip's speed first [1]; the speed changes with this half-life [s], in
+clips that travel faster than this [m/s]."""
 
 
 class Lists(NamedTuple):
@@ -143,7 +150,7 @@ class Clip(Driver):
         get_up: A clip of the same skeleton that brings a figure back that lies; else it gets up by blending.
 
     A figure that was driven by something else goes on where it is: the clip is laid there and turned as it faces. If it
-    lies it gets up first.
+    lies it gets up first. Where a body holds the figure back its clip runs slower, and stops as soon as it stands.
     """
 
     def __init__(
@@ -156,7 +163,7 @@ class Clip(Driver):
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
-        self._frame = 0
+        self._frame, self._rate, self._untouched = 0.0, 1.0, math.inf
         self._asked: Asked | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -174,18 +181,51 @@ class Clip(Driver):
         )  # fmt: skip
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
-        self._playback, self._frame, figure = playback, 0, playback.figure
+        self._playback, self._frame, figure = playback, 0.0, playback.figure
+        self._rate, self._untouched = 1.0, math.inf
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, playback = self._playback.figure, self._playback
-        given = playback.at(min(self._frame, playback.frame_count - 2), forces)
-        self._frame += 1
+        last = playback.frame_count - 2
+        frame, before = min(self._frame, float(last)), self._rate
+        self._rate = rate = self._speed(int(frame), forces)
+        if rate == before == 1.0 and frame.is_integer():
+            given = playback.at(int(frame), forces)
+        else:
+            given = playback.between(frame, rate, forces, before)
+        self._frame = frame + rate
         self._asked = asked = figure.ask(given)
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
+
+    def _speed(self, k: int, forces: Sequence[Force]) -> float:
+        """Part of its speed at which the clip goes on from a frame: less where something holds the root back.
+
+        A clip that went on would move the feet backward under a figure that cannot follow.
+        """
+        playback, figure = self._playback, self._playback.figure
+        dt, scale = playback.dt, figure.scale
+        half = round(0.25 / dt)
+        path = playback.q[[max(k - half, 0), min(k + half, playback.frame_count - 1)], :2]
+        way = (path[1] - path[0]) / (2.0 * half * dt)
+        size = float(np.hypot(*way))
+        nothing = np.zeros(3)
+        touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
+        is_held = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
+        self._untouched = 0.0 if is_held else self._untouched + dt
+        wanted = 1.0
+        if size > TRAVELS * scale and self._untouched < HELD and figure.fall is None:
+            behind = float((playback.q[k, :2] - figure.q[:2]) @ way) / size
+            wanted = min(1.0, max(0.0, (STOPS * scale - behind) / ((STOPS - LAGS) * scale)))
+            if self._rate < STANDS and behind > LAGS * scale:
+                wanted = 0.0
+            elif not (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all():
+                wanted = max(wanted, STRIDES)
+        rate = wanted + 0.5 ** (dt / EASED) * (self._rate - wanted)
+        return wanted if abs(rate - wanted) < 1e-3 else rate
 
     def move(self, lists: Lists, force: Array) -> None:
         assert self._asked is not None
