@@ -107,7 +107,7 @@ def check(
 
         load_character(character)  # one sentence now is better than one for each clip
     chosen = load_profile(profile)
-    names = tuple(n.strip() for text in fail_on or () for n in text.split(",") if n.strip())
+    names = options.names_in(*(fail_on or ()))
     if names:
         chosen = chosen.failing_only_on(names)
     how = reading.checked

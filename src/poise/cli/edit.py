@@ -109,7 +109,7 @@ def spin(
     flights, frames = flights_of(flight), frames_of("--priority", priority)
     given = momentum if momentum in ("mean", "takeoff") else vector("--momentum", momentum)
     assert given is not None
-    names = _names(limbs)
+    names = options.names_in(limbs)
     if names and by == "root":
         raise InvalidValue("--limbs needs --by pose; --by root turns the whole figure and swings no limb.")
 
@@ -235,7 +235,7 @@ def repair(
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """
     asked.check_outputs(contacts, scene)
-    names, still = _names(keep), _names(freeze)
+    names, still = options.names_in(keep), options.names_in(freeze)
     frames, strength, spans = frames_of("--exact", exact), gravity_of(gravity), flights_of(flight)
     if strength is not None and not isinstance(strength, float):
         raise InvalidValue("--gravity of a repair is a number, such as 1 or 9.81m/s2, not a vector.")
@@ -273,11 +273,6 @@ def repair(
     )
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    """Names with commas between."""
-    return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
-
-
 @command(edit)
 def mend(
     asked: Common,
@@ -298,7 +293,7 @@ def mend(
     from poise.check.profile import require_flaw
     from poise.edit import mend as apply
 
-    names = tuple(n.strip() for text in only or () for n in text.split(",") if n.strip())
+    names = options.names_in(*(only or ()))
     for name in names:
         require_flaw(name)
     run_edit(asked, partial(apply, only=names, floor=floor))

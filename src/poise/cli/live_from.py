@@ -14,7 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, note, output_paths, print_json
 from poise.cli.options import argument, option
-from poise.cli.outcome import draw
+from poise.cli.outcome import keep
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -106,20 +106,12 @@ def follow(
 
 def keep_live(result: LiveResult, output: Path | None, report: Path | None, record: Path | None, *, json: bool) -> None:
     """Write what was asked for, and say how the stream was."""
-    from poise.io.files import all_or_none
+    from poise.show.result_scene import scene_of
 
     if report is not None:
         result.save_report(report)
     if result.character is not None and len(result.q) > 1:
-        with all_or_none():
-            if output is not None:
-                import poise.io
-
-                poise.io.save(result.motion, output)
-            if record is not None:
-                from poise.show.result_scene import scene_of
-
-                draw(scene_of(result, title="live"), record)
+        keep(result, output, None, record, partial(scene_of, title="live"))
     elif output is not None or record is not None:
         note("No motion was written: no data arrived.")
     if json:

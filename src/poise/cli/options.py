@@ -305,6 +305,11 @@ def name_and_value(text: str, example: str, flag: str = "--set") -> tuple[str, s
     return name, value
 
 
+def names_in(*texts: str | None) -> tuple[str, ...]:
+    """Names with commas between, of an option that may be repeated."""
+    return tuple(n.strip() for text in texts if text for n in text.split(",") if n.strip())
+
+
 def clip_key(text: str | None) -> str | int | None:
     """A clip as `load` takes it: a whole number is an index, anything else a name."""
     return int(text) if text is not None and text.isdecimal() else text

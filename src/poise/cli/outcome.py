@@ -79,26 +79,36 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 
 
 def keep(
-    result: SimulationResult | SynthesisResult,
+    result: Any,
     output: Path | None,
     report: Path | None,
     record: Path | None,
+    scene: Callable[..., Scene] | None = None,
     **look: Any,
 ) -> None:
-    """Write what was asked for of a run: its motion, its report, its recording; `look` is that of `draw`."""
-    from poise.io.files import all_or_none
+    """Write what was asked for of a run, or nothing: its motion, its report, its recording.
+
+    Args:
+        result: What came of the run: a result of filter, synthesis or tracking.
+        output, report, record: Where to.
+        scene: Makes what is recorded of a result; `poise.show.result_scene.scene_of` if not given.
+        look: As for `draw`.
+    """
+    from poise.io.files import all_or_none, write_json
 
     with all_or_none():
         if output is not None:
             import poise.io
 
             poise.io.save(result.motion, output)
-        if report is not None:
+        if report is not None and isinstance(result.report, dict):
+            write_json(report, result.report)
+        elif report is not None:
             result.report.save(report)
         if record is not None:
             from poise.show.result_scene import scene_of
 
-            draw(scene_of(result), record, **look)
+            draw((scene or scene_of)(result), record, **look)
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:

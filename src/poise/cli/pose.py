@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json
 from poise.cli.options import argument, flag, option
-from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kinds
+from poise.cli.outcome import keep, play_live, reporting_interrupts, require_kinds
 from poise.cli.synthesize import BUILT_IN, drawn_of, figure_of
 from poise.core.errors import InvalidValue
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from poise.body.character import Character
     from poise.core.typing import Array
+    from poise.show.scene import Scene
     from poise.tracking.live import LiveResult
 
 STEP = 0.01
@@ -74,7 +75,9 @@ def pose(
             result = LiveResult(character, found.q, times, report, drawn)
         if still:
             result = LiveResult(character, result.q[[-1, -1]], result.times[:2], result.report, drawn)
-        _keep(result, output, record)
+        keep(result, output, None, record, _scene)
+    if output is not None:
+        note(f"{output}: {len(result.q)} frames")
     if json:
         print_json(result.report)
         return
@@ -102,19 +105,10 @@ def _places(texts: Sequence[str]) -> dict[str, tuple[float, float, float]]:
     return found
 
 
-def _keep(result: LiveResult, output: Path | None, record: Path | None) -> None:
-    """Write the motion and the recording."""
-    import poise.io
-    from poise.io.files import all_or_none
+def _scene(result: LiveResult) -> Scene:
     from poise.show.result_scene import scene_of
 
-    with all_or_none():
-        if output is not None:
-            poise.io.save(result.motion, output)
-        if record is not None:
-            draw(scene_of(result, title="pose", physics=False), record)
-    if output is not None:
-        note(f"{output}: {len(result.q)} frames")
+    return scene_of(result, title="pose", physics=False)
 
 
 def _files(who: str) -> list[Path]:

@@ -212,8 +212,8 @@ def simulate(
         "fps": fps,
         "floor": floor,
         "amount": amount,
-        "only": _names(only),
-        "freeze": _names(freeze),
+        "only": options.names_in(only),
+        "freeze": options.names_in(freeze),
         **(
             {}
             if get_up is None
@@ -287,7 +287,7 @@ def _options(
         return Options(
             goal=goal,
             goal_points=goals,
-            goal_without=_names(without),
+            goal_without=options.names_in(without),
             physicality=knob,
             friction=friction,
             hard_contact=hard,
@@ -310,10 +310,6 @@ def _terrain(spec: str, seed: int | None) -> Terrain:
     if seed is not None and spec.startswith("rough:") and "," not in spec:
         spec = f"{spec},{seed}"
     return Terrain.parse(spec)
-
-
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(n.strip() for n in text.split(",") if n.strip()) if text else ()
 
 
 def _looped(motion: Motion, pushes: list[Any]) -> Motion:

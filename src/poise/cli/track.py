@@ -16,10 +16,12 @@ from poise.cli import options
 from poise.cli.app import app, note, output_paths, print_json, progress
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.options import argument, flag, option
-from poise.cli.outcome import PREPARING, draw, reporting_interrupts, require_kinds
+from poise.cli.outcome import PREPARING, keep, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from poise.body.character import Character
+    from poise.show.scene import Scene
     from poise.tracking.followers import Tracking
     from poise.tracking.live import LiveResult
     from poise.tracking.run import TrackResult
@@ -246,7 +248,8 @@ def track(
                 prior=examples,
                 progress=advance,
             )
-        _keep(result, figure, f"{actor.name} drives {Path(character).name}", output, report, record)
+        title = f"{actor.name} drives {Path(character).name}"
+        keep(result, output, report, record, partial(_scene, figure=figure, title=title))
     if json:
         print_json(result.report)
     else:
@@ -290,24 +293,10 @@ def shares_of(text: str) -> dict[str, float]:
     return found
 
 
-def _keep(
-    result: TrackResult, figure: Any, title: str, output: Path | None, report: Path | None, record: Path | None
-) -> None:
-    """Write all that was asked for, or nothing."""
-    from poise.io.files import all_or_none
+def _scene(result: TrackResult, figure: Character, title: str) -> Scene:
+    from poise.show.motion_scene import scene_of_motion
 
-    with all_or_none():
-        if output is not None:
-            import poise.io
-
-            poise.io.save(result.motion, output)
-        if report is not None:
-            result.save_report(report)
-        if record is not None:
-            from poise.show.motion_scene import scene_of_motion
-
-            scene = scene_of_motion(result.motion, figure, name="tracked")
-            draw(replace(scene, title=title), record)
+    return replace(scene_of_motion(result.motion, figure, name="tracked"), title=title)
 
 
 def _end_of(data: dict[str, Any]) -> str:

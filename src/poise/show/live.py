@@ -15,7 +15,7 @@ from poise.body.character import Character
 from poise.body.posing import body_poses, q_to_motion
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible
 from poise.core.typing import Array
-from poise.filter.forces import Hand
+from poise.filter.forces import Hand, Push
 from poise.show.protocol import Command, Moment
 from poise.show.scene import Control, Scene
 from poise.show.viewer import Viewer
@@ -96,7 +96,7 @@ class Source(Protocol[R]):
         ...
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
-        """Push a body from now on; what it is called.
+        """Push a body from now on; its name.
 
         Args:
             track, body: What is pushed.
@@ -133,6 +133,12 @@ def body_at(character: Character, part: int, *, is_skinned: bool) -> int:
     if not is_skinned:
         return part
     return next((k for k, body in enumerate(character.bodies) if body.joint == part), -1)
+
+
+def push_of(body: str, force: Array, time: float, seconds: float) -> Push:
+    """The push [N] (3,) of a page on a body, from a time on [s]."""
+    x, y, z = force.tolist()
+    return Push(body, (x, y, z), time, seconds)
 
 
 def seen_poses(character: Character, q: Array, *, is_skinned: bool) -> tuple[Array, Array]:
@@ -340,7 +346,8 @@ class LiveRun(Generic[R]):
         elif command.kind == "release":
             self._release(command.page)
         elif command.kind == "push":
-            label = self._source.push(f["track"], f["body"], f["force"], f["seconds"])
+            name = self._source.push(f["track"], f["body"], f["force"], f["seconds"])
+            label = f"{name}, {np.linalg.norm(f['force']):.0f} N"
             self._viewer.say(type="mark", row="pushes", time=now, label=label)
         elif command.kind == "step":
             self._steps += int(self._paused)

@@ -17,7 +17,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Hand, Push
+from poise.filter.forces import Hand
 from poise.filter.quasi_physical import Physicality, StepRecord
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
@@ -25,7 +25,7 @@ from poise.filter.simulate import Live, simulate
 from poise.phases.floor import carrying_last, start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
-from poise.show.live import body_of
+from poise.show.live import body_at, body_of, push_of
 from poise.show.look import ARROW_COLOR, force_scale
 from poise.show.motion_scene import LIVE_VERTICES, skins_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
@@ -171,7 +171,6 @@ class LiveClip:
         self._character, self._run = character, run
         skins = skins_of(motion)
         self._skins = skins if sum(len(skin.vertices) for skin in skins) <= LIVE_VERTICES else ()
-        self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self.controls = _controls(character.leg_scale)
         options = options or Options()
         # whoever is dragged to the ground here gets up again, so that one can go on
@@ -248,8 +247,8 @@ class LiveClip:
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
         name, live = body_of(self._character, track, self._body(body)), self._begun()
-        live.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), live.time, seconds))
-        return f"{name}, {np.linalg.norm(force):.0f} N"
+        live.push(push_of(name, force, live.time, seconds))
+        return name
 
     def set(self, name: str, value: float | bool | str) -> dict[str, float]:
         self._values[name] = float(value)
@@ -277,7 +276,7 @@ class LiveClip:
 
     def _body(self, part: int) -> int:
         """The body of what a page names: with a skin it counts joints."""
-        return self._bodies.get(part, -1) if self._skins else part
+        return body_at(self._character, part, is_skinned=bool(self._skins))
 
     @property
     def _q(self) -> Array:

@@ -13,8 +13,8 @@ from poise.body.posing import body_poses, q_to_motion
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit import Poser
-from poise.filter.forces import Hand, Push
-from poise.show.live import body_at, body_of, seen_poses
+from poise.filter.forces import Hand
+from poise.show.live import body_at, body_of, push_of, seen_poses
 from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.protocol import Moment
 from poise.show.result_scene import GOAL_COLOR
@@ -109,8 +109,8 @@ class LivePose:
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
         index = body_at(self._character, body, is_skinned=bool(self._skins))
         name = body_of(self._character, track, index)
-        self._poser.push(Push(name, (float(force[0]), float(force[1]), float(force[2])), self.time, seconds))
-        return f"{name}, {np.linalg.norm(force):.0f} N"
+        self._poser.push(push_of(name, force, self.time, seconds))
+        return name
 
     def set(self, name: str, value: float | bool | str) -> None:
         if name == "free":

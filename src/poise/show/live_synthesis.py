@@ -13,10 +13,10 @@ from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, SimulationDiverged
 from poise.core.typing import Array
-from poise.filter.forces import Hand, Push, carrying
+from poise.filter.forces import Hand, carrying
 from poise.goals.surroundings import Ball
 from poise.goals.surroundings import Scene as Surroundings
-from poise.show.live import body_of
+from poise.show.live import body_of, push_of
 from poise.show.live_clip import contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.look import FIGURE_COLORS
 from poise.show.protocol import Moment
@@ -169,9 +169,8 @@ class LiveSynthesis:
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
         name, world = self._body(track, body), self._world
-        push = Push(name, (float(force[0]), float(force[1]), float(force[2])), world.time, seconds)
-        world.push(push, world.figures[track].name)
-        return f"{name}, {np.linalg.norm(force):.0f} N"
+        world.push(push_of(name, force, world.time, seconds), world.figures[track].name)
+        return name
 
     def set(self, name: str, value: float | bool | str) -> None:
         self._values[name] = value

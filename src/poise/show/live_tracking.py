@@ -14,10 +14,10 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.forces import Hand, Push
+from poise.filter.forces import Hand
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
-from poise.show.live import body_of
+from poise.show.live import body_at, body_of, push_of
 from poise.show.live_clip import FARTHEST, contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.physics import COM_COLOR, LAYERS
@@ -59,7 +59,6 @@ class LiveTracking:
         self._drawn = drawn
         character = follower.character
         self._skins = skins_on(character, drawn, most=LIVE_VERTICES)
-        self._bodies = {body.joint: index for index, body in enumerate(character.bodies)}
         self._settings = follower.settings
         self._beside = 1.5 * character.leg_length
         self._style = {name: 0.0 for name in character.rest_poses if name != "standing"} | follower.style
@@ -187,9 +186,8 @@ class LiveTracking:
         name, _ = self._body(track, body)
         tracker = self._begun().tracker
         assert tracker is not None
-        push = Push(name, (float(force[0]), float(force[1]), float(force[2])), tracker.time, seconds)
-        self._follower.push(push)
-        return f"{name}, {np.linalg.norm(force):.0f} N"
+        self._follower.push(push_of(name, force, tracker.time, seconds))
+        return name
 
     def set(self, name: str, value: float | bool | str) -> None:
         follower, s = self._follower, self._settings
@@ -213,7 +211,7 @@ class LiveTracking:
 
     def _body(self, track: int, part: int) -> tuple[str, int]:
         """Name and index of the body of what a page names: with a skin it counts joints."""
-        index = self._bodies.get(part, -1) if self._skins else part
+        index = body_at(self._follower.character, part, is_skinned=bool(self._skins))
         return body_of(self._follower.character, track, index), index
 
     def _joints(self) -> tuple[Array, Array]:

@@ -12,11 +12,11 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.forces import Hand, Push, carrying
+from poise.filter.forces import Hand, carrying
 from poise.filter.report import Report
 from poise.locomotion import Walking
 from poise.locomotion.walker import TOO_FAST
-from poise.show.live import body_at, body_of, seen_poses
+from poise.show.live import body_at, body_of, push_of, seen_poses
 from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
@@ -129,14 +129,13 @@ class LiveWorld:
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
         world, figures = self._world, self._world.figures
-        f = (float(force[0]), float(force[1]), float(force[2]))
         if track < len(figures):
             figure = figures[track]
             name, whose = body_of(figure.character, 0, self._part(figure, body)), figure.name
         else:
             name = whose = self._name_and_mass(track)[0]
-        world.push(whose, Push(name, f, world.time, seconds))
-        return f"{name}, {np.linalg.norm(force):.0f} N"
+        world.push(whose, push_of(name, force, world.time, seconds))
+        return name
 
     def set(self, name: str, value: float | bool | str) -> None:
         if name in self._walk_values:
