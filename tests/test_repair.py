@@ -700,6 +700,15 @@ def test_a_window_is_repaired_without_a_seam(walk: tuple[Motion, Character]) -> 
     assert rates(1)[7] == 0.0
 
 
+def test_a_heel_that_rolls_up_while_it_stands_is_not_pressed_flat(walk: tuple[Motion, Character]) -> None:
+    seen = analyze(*walk)
+    problem = problem_of(seen)
+    middle = look(problem, np.zeros((problem.spline.count, problem.figure.size))).pose.points - problem.anchors
+    # what stands is held where it is along the ground; its height stays that of the clip
+    assert np.abs(middle[..., 2]).max() < 1e-9
+    assert np.abs(middle[problem.stands][:, :2]).max() > 0.002
+
+
 def test_the_ends_of_a_piece_move_as_they_do_in_the_longer_clip() -> None:
     motion, character = loaded(80)
     clip = shaken(motion, 0.02, 1.7)
@@ -799,7 +808,7 @@ def test_ends_that_nearly_meet_stay_where_they_are() -> None:
 def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
     walk: tuple[Motion, Character], tmp_path: Path
 ) -> None:
-    motion, character = walk
+    motion, character = shaken(walk[0], -0.02), walk[1]  # so that a choice hides what was before
     edited = repair(motion, character, verify=False)
     report = edited.report
     assert report["chosen"] == len(report["curve"]) - 1

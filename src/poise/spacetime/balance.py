@@ -365,7 +365,7 @@ def problem_of(
     pulls = _spread(pulls, motion.times, 1.0 / (SPREAD * analysis.filter.hz))
     stands = touch.flags & (speeds < STANDING * math.sqrt(size))
     lift = np.where(touch.carries, np.maximum(-gaps, 0.0), np.inf)
-    anchors = _anchors(pose.points, stands, size)
+    anchors = _anchors(pose.points, normals, stands, size)
     if np.any(drift):
         stands = np.zeros_like(stands)
     points, offsets = [int(b) for b in figure.point_bodies], list(figure.point_offsets)
@@ -449,15 +449,19 @@ def _thinned(motion: Motion, exact: Collection[int]) -> Index:
     return np.array(sorted(kept), dtype=np.int64)
 
 
-def _anchors(points: Array, stands: Flags, size: float) -> Array:
-    """Where each point stands: its median place over a stance; its own path where it slides by intent, (F, P, 3)."""
+def _anchors(points: Array, normals: Array, stands: Flags, size: float) -> Array:
+    """Where each point stands, (F, P, 3): along the ground at its median place over a stance, at its own height.
+
+    One that slides by intent keeps its own path.
+    """
     anchors = points.copy()
     for i in range(points.shape[1]):
         for first, last in runs(stands[:, i]):
-            stance = points[first : last + 1, i]
-            middle = np.median(stance, axis=0)
-            if np.sqrt(np.mean(np.sum((stance - middle) ** 2, axis=1))) < SLIDES * size:
-                anchors[first : last + 1, i] = middle
+            stance, up = points[first : last + 1, i], normals[first : last + 1, i]
+            astray = np.median(stance, axis=0) - stance
+            astray -= np.sum(astray * up, axis=1, keepdims=True) * up
+            if np.sqrt(np.mean(np.sum(astray**2, axis=1))) < SLIDES * size:
+                anchors[first : last + 1, i] += astray
     return anchors
 
 
