@@ -9,6 +9,7 @@ import pytest
 
 import poise
 from poise.check.clip import findings_of
+from poise.core import rotations
 from poise.core.motion import Motion
 from poise.edit import Budget, ballistic, clean, ground, mend, retime, spin
 from poise.edit.report import new_findings
@@ -218,3 +219,29 @@ def test_mend_on_the_command_line(tmp_path, capsys: pytest.CaptureFixture[str]) 
     assert "1 failing finding before, 0 after" in capsys.readouterr().out
     assert run(["check", str(out)]) == 0
     assert '"schema": "poise.edit/1"' in report.read_text(encoding="utf-8")
+
+
+def test_a_knee_that_changes_sides_is_turned_back_and_its_foot_stays() -> None:
+    """As some captures have it: for a second the thigh is turned by half about the line to the ankle."""
+    motion = clip("sample")
+    names, inside = motion.skeleton.names, slice(60, 120)
+    hip, knee, ankle = (names.index(n) for n in ("LeftUpLeg", "LeftLeg", "LeftFoot"))
+    places, turns = motion.world
+    line = places[inside, ankle] - places[inside, hip]
+    half = rotations.from_rotation_vector(np.pi * line / np.linalg.norm(line, axis=1, keepdims=True))
+    above = turns[inside, motion.skeleton.parents[hip]]
+    turned = motion.rotations.copy()
+    turned[inside, hip] = rotations.multiply(rotations.conjugate(above), rotations.multiply(half, turns[inside, hip]))
+    flipped = replace(motion, rotations=turned)
+    bearing = rotations.conjugate(flipped.world[1][inside, knee])
+    turned[inside, ankle] = rotations.multiply(bearing, turns[inside, ankle])  # the foot points as it did
+    flipped = replace(motion, rotations=turned)
+    assert np.abs(flipped.world[0][:, ankle] - places[:, ankle]).max() < 1e-9
+    assert "glitch" in failing(flipped)
+    result, report = clean(flipped)
+    assert "glitch" not in failing(result)
+    assert report["after"]["glitches"] == 0
+    assert np.abs(result.world[0][:, ankle] - places[:, ankle]).max() < 1e-6
+    assert rotations.angle_between(result.world[1][:, ankle], turns[:, ankle]).max() < 1e-6
+    # the knee is on its side again: it was up to 20 cm away
+    assert np.abs(result.world[0][:, knee] - places[:, knee]).max() < 0.02

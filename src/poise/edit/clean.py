@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -23,6 +23,10 @@ POP_SECONDS = 0.5
 """What a pop leaves behind fades over this time [s]; nobody sees a drift so slow."""
 SHORT_SIDE = 0.1
 """Of a joint that flips and stays, the side that lasts less than this part of the other is wrong [1]."""
+STAYED = 0.35
+"""The end of a limb stays at a flip if it moves by less than this part of what lies between [1]."""
+TWISTED = 0.3
+"""Between two flips a bone is wrong if it is twisted further than beside them, by this part of the flip [1]."""
 ROUNDS = 4
 """Faults may hide others, so they are looked for again this often at most."""
 
@@ -35,7 +39,8 @@ def clean(
     Frames of a rest pose in front are cut off. In a spike or frozen frames the joint goes the smooth way from the frame
     before to the frame after. A pop of the root is taken out of what follows, and fades. A joint that flips and flips
     back is turned back in between, and one that flips near the start or end of the clip there; one that flips and stays
-    is else left, since nobody can tell which side is right.
+    is else left, since nobody can tell which side is right. Where a knee changes sides over a foot that stays, the foot
+    stays, and the leg is turned back on the side where the thigh is twisted.
 
     Args:
         motion: F frames.
@@ -129,6 +134,7 @@ def _without_flips(motion: Motion, glitches: Sequence[Glitch], amount: float) ->
     that is short: it is the side that is wrong.
     """
     turned, count = motion.rotations.copy(), motion.frame_count
+    held: list[tuple[int, slice]] = []
     for joint in sorted({g.joint for g in glitches if g.kind == "flip"}):
         flips = sorted((g for g in glitches if g.kind == "flip" and g.joint == joint), key=lambda g: g.frame)
         jumps = [_jump(motion.rotations[:, joint], g) for g in flips]
@@ -138,7 +144,18 @@ def _without_flips(motion: Motion, glitches: Sequence[Glitch], amount: float) ->
             # turned back if the second flip undoes the first, nearly, and belongs to no pair yet
             if k not in paired and float(rotations.angle_between(jumps[k], returned)) <= 0.5 * there.size:
                 paired |= {k, k + 1}
-                _turn_back(turned[there.last : back.frame + 1, joint], jumps[k], returned, amount)
+                inside = slice(there.last, back.frame + 1)
+                if any(j == joint and s.start < inside.stop and inside.start < s.stop for j, s in held):
+                    continue
+                end = _end_that_stayed(motion, joint, there)
+                end = end if end == _end_that_stayed(motion, joint, back) else None
+                if not _is_wrong(motion, joint, inside, there.size, by_twist=end is not None):
+                    continue
+                _turn_back(turned[inside, joint], jumps[k], returned, amount)
+                if end is not None:
+                    _hold_end(turned[inside, joint], motion, joint, end, inside)
+                    if all(_keeps_direction(motion, end, g) for g in (there, back)):
+                        held.append((end, inside))
         alone = [k for k in range(len(flips)) if k not in paired]
         for k in alone[:1]:
             if flips[k].frame + 1 <= SHORT_SIDE * (count - flips[k].last):
@@ -147,7 +164,68 @@ def _without_flips(motion: Motion, glitches: Sequence[Glitch], amount: float) ->
         for k in alone[-1:]:
             if count - flips[k].last <= SHORT_SIDE * (flips[k].frame + 1):
                 _turn_back(turned[flips[k].last :, joint], jumps[k], jumps[k], amount)
+    for end, inside in held:
+        bearing = replace(motion, rotations=rotations.normalize(turned)).world[1][inside, motion.skeleton.parents[end]]
+        turned[inside, end] = rotations.multiply(rotations.conjugate(bearing), motion.world[1][inside, end])
     return replace(motion, rotations=rotations.normalize(turned))
+
+
+def _is_wrong(motion: Motion, joint: int, inside: slice, flip: float, *, by_twist: bool) -> bool:
+    """Whether a joint is further from its mean between two flips than in as many frames on either side.
+
+    Where a knee changed sides, it is the bone's twist that counts, and it is further by a good part of the flip [rad].
+    """
+    q = motion.rotations[:, joint]
+    mean = np.linalg.eigh(q.T @ q)[1][:, -1]  # the sign of a quaternion does not count
+    away = rotations.angle_between(q, mean)
+    if by_twist:
+        bone = motion.skeleton.offsets[max(motion.skeleton.children[joint], key=_size(motion))]
+        turned = rotations.multiply(rotations.conjugate(mean), q)
+        twist = rotations.twist_angle(turned, bone / max(float(np.linalg.norm(bone)), 1e-12))
+        away = np.abs(np.mod(twist + np.pi, 2.0 * np.pi) - np.pi)
+    count = inside.stop - inside.start
+    beside = np.concatenate(
+        [away[max(0, inside.start - count) : inside.start], away[inside.stop : inside.stop + count]]
+    )
+    return float(away[inside].mean() - beside.mean()) > (TWISTED * flip if by_twist else 0.0)
+
+
+def _keeps_direction(motion: Motion, joint: int, flip: Glitch) -> bool:
+    """Whether a joint points the same way in the world before and after the flip of one above it, nearly."""
+    before, after = motion.world[1][[flip.frame, flip.last], joint]
+    return float(rotations.angle_between(before, after)) < STAYED * flip.size
+
+
+def _size(motion: Motion) -> Callable[[int], int]:
+    """How many joints hang on each."""
+    return lambda joint: len(motion.skeleton.carried_by(joint))
+
+
+def _end_that_stayed(motion: Motion, joint: int, flip: Glitch) -> int | None:
+    """The joint further down that stays in its place as another between goes far: the foot, where a knee changes sides.
+
+    None if all below go along, as where a limb is turned as a whole.
+    """
+    at, chain = motion.world[0], [joint]
+    while kids := motion.skeleton.children[chain[-1]]:
+        chain.append(max(kids, key=_size(motion)))
+    from_joint = at[[flip.frame, flip.last]][:, chain[1:]] - at[[flip.frame, flip.last]][:, [joint]]
+    way = np.linalg.norm(from_joint[1] - from_joint[0], axis=-1)
+    for n in range(1, len(way)):
+        if way[n] < STAYED * way[:n].max():
+            return chain[n + 1]
+    return None
+
+
+def _hold_end(q: Array, motion: Motion, joint: int, end: int, inside: slice) -> None:
+    """Turn a joint (n, 4) again, in place and by the least, so that a joint further down is where it was."""
+    at, orientations = motion.world[0][inside], motion.world[1][inside]
+    own = rotations.rotate(rotations.conjugate(orientations[:, joint]), at[:, end] - at[:, joint])
+    was, now = rotations.rotate(motion.rotations[inside, joint], own), rotations.rotate(q, own)
+    axis, cosine = np.cross(now, was), (now * was).sum(axis=1)
+    sine = np.linalg.norm(axis, axis=1)
+    turn = (np.arctan2(sine, cosine) / np.maximum(sine, 1e-12))[:, None] * axis
+    q[:] = rotations.multiply(rotations.from_rotation_vector(turn), q)
 
 
 def _turn_back(q: Array, first: Array, last: Array, amount: float) -> None:
