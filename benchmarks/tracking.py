@@ -30,6 +30,7 @@ from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.filter.forces import Force, Push
 from poise.io import load
 from poise.samples import sample_path
 from poise.tracking import track
@@ -60,6 +61,19 @@ WALKS: dict[str, tuple[Path, float | None, tuple[float, float] | None]] = {
     "sideways, first half": (CMU / "143_40.bvh", 60.0, (0.0, 8.0)),
 }
 """The same of clips on which settings were chosen, and two more walks."""
+JUMPS: dict[str, tuple[Path, float | None, tuple[float, float] | None]] = {
+    "run": (CMU / "143_01.bvh", 60.0, None),
+    "run, ASF": (MOTIONS / "asf_amc" / "02_03.amc", None, None),
+    "run in an 8": (CMU / "143_04.bvh", 60.0, None),
+    "jumps": (CMU / "143_05.bvh", 60.0, None),
+    "jump, ASF": (MOTIONS / "asf_amc" / "02_04.amc", None, None),
+    "hopscotch": (CMU / "143_31.bvh", 60.0, None),
+    "hop": (SECOND / "asf_amc" / "HDM_bd_hopBothLegs1hops_001_120.amc", 120.0, None),
+    "jumping jacks": (SECOND / "bvh" / "cmu1_jumping_jacks.bvh", None, None),
+}
+"""The same of clips with flights; nothing was chosen on them."""
+PUSHED = 2.0
+"""A push of 0.2 s at the chest begins so long after the start [s]."""
 PLACE_NOISE, TURN_NOISE = 0.005, 0.0025
 """Of the root, and of the farthest joint that a turn moves [m]."""
 
@@ -117,6 +131,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clips", default="", help="those whose name holds the text")
     parser.add_argument("--walks", action="store_true", help="walks on which settings were chosen, instead of the ten")
+    parser.add_argument("--jumps", action="store_true", help="jumps and runs, instead of the ten")
+    parser.add_argument("--push", type=float, default=0.0, help="pushed from four sides, by so much speed [m/s]")
     parser.add_argument("--who", default="raptor,alien,cat,cartoon")
     parser.add_argument("--seeds", default="clean,0,1,2")
     parser.add_argument("--root", default="strict")
@@ -124,7 +140,8 @@ def main() -> None:
     parser.add_argument("--ik", action="store_true", help="beside plain inverse kinematics of the same targets (mink)")
     wanted = parser.parse_args()
     warnings.simplefilter("ignore")
-    chosen = {name: clip for name, clip in (WALKS if wanted.walks else CLIPS).items() if wanted.clips in name}
+    clips = WALKS if wanted.walks else JUMPS if wanted.jumps else CLIPS
+    chosen = {name: clip for name, clip in clips.items() if wanted.clips in name}
     if wanted.ik:
         from benchmarks.ik import compare
 
@@ -134,7 +151,8 @@ def main() -> None:
         momentum(creatures(wanted.who.split(",")), {name: read(*clip) for name, clip in chosen.items()}, wanted.root)
         return
     print(
-        "who | clip | seed | complete | held of steps | root N | slip cm/s | into ground mm | swing cm | step ms | tips"
+        "who | clip | seed | complete | held of steps | root N | slip cm/s, while held | into ground mm | "
+        "swing cm | step ms | tips"
     )
     done: dict[str, list[bool]] = {}
     for who, character in creatures(wanted.who.split(",")).items():
@@ -144,16 +162,28 @@ def main() -> None:
             for seed in wanted.seeds.split(","):
                 given = motion if seed == "clean" else noisy(actor, motion, int(seed))
                 kind = "clean" if seed == "clean" else "noisy"
-                try:
-                    report = track(given, character, actor_character=actor, root=wanted.root).report
-                except PoiseError as error:
-                    done.setdefault(kind, []).append(False)
-                    print(f"{who} | {name} | {seed} | {error}", flush=True)
-                    continue
-                done.setdefault(kind, []).append(report["complete"])
-                print(f"{who} | {name} | {seed} | {row_of(report)}", flush=True)
+                for side, pushes in pushes_of(character, wanted.push).items():
+                    label = f"{who} | {name} | {seed}{side}"
+                    try:
+                        report = track(given, character, actor_character=actor, root=wanted.root, pushes=pushes).report
+                    except PoiseError as error:
+                        done.setdefault(kind, []).append(False)
+                        print(f"{label} | {error}", flush=True)
+                        continue
+                    done.setdefault(kind, []).append(report["complete"])
+                    print(f"{label} | {row_of(report)}", flush=True)
     for kind, runs in done.items():
         print(f"{kind}: {sum(runs)} of {len(runs)} complete, root {wanted.root}")
+
+
+def pushes_of(character: Character, speed: float) -> dict[str, list[Force]]:
+    """A push of 0.2 s on the chest to each side, by so much speed times the mass [m/s]; one run without any for 0."""
+    if not speed:
+        return {"": []}
+    chest = next((character.roles[r] for r in ("chest", "upper_chest", "spine") if r in character.roles), 0)
+    force, body = character.mass * speed / 0.2, character.bodies[chest].name
+    sides = {"north": (0.0, 1.0), "south": (0.0, -1.0), "east": (1.0, 0.0), "west": (-1.0, 0.0)}
+    return {f", to {side}": [Push(body, (force * x, force * y, 0.0), PUSHED, 0.2)] for side, (x, y) in sides.items()}
 
 
 def momentum(characters: dict[str, Character], clips: dict[str, Motion], root: str) -> None:
@@ -189,7 +219,7 @@ def row_of(report: dict[str, Any]) -> str:
         "yes" if report["complete"] else "no",
         f"{report['fallback_steps']} of {report['steps']}",
         f"{report['root_residual']['force_max_N']:.0e}",
-        _said(report["stance_slip_p95_m_s"], 100.0),
+        f"{_said(report['stance_slip_p95_m_s'], 100.0)}, {_said(report['held_slip_p95_m_s'], 100.0)}",
         _said(report["penetration_p95_m"], 1000.0),
         _said(report["swing_error_median_m"], 100.0),
         f"{report['step_ms']:.2f}",

@@ -262,6 +262,7 @@ class _Seen:
     def __init__(self, tracker: PerformanceTracker) -> None:
         self.tracker, self.state = tracker, State(tracker.model)
         self.slips: list[float] = []
+        self.held_slips: list[float] = []
         self.depths: list[float] = []
         self.swings: list[float] = []
         self.pelvis: list[float] = []
@@ -285,7 +286,10 @@ class _Seen:
             if foot.stands and foot.share >= 1.0:
                 low = foot.points[heights[foot.points] < NEAR * tracker.scale]
                 if len(low):
-                    self.slips.append(float(np.linalg.norm(state.point_velocities[low, :2], axis=1).min()))
+                    slip = float(np.linalg.norm(state.point_velocities[low, :2], axis=1).min())
+                    self.slips.append(slip)
+                    if tracker.is_held:
+                        self.held_slips.append(slip)
             elif not foot.stands and foot.share <= 0.0:
                 end = state.data.xpos[end_body(tracker.character, limb) + 1]
                 self.swings.append(float(np.linalg.norm(end - tracker.targets.place[foot.row])))
@@ -316,6 +320,7 @@ class _Seen:
                 "force_rms_N": float(np.sqrt(np.mean(forces**2))),
             },
             "stance_slip_p95_m_s": _percentile(self.slips, 95),
+            "held_slip_p95_m_s": _percentile(self.held_slips, 95),
             "penetration_p95_m": _percentile(self.depths, 95),
             "swing_error_median_m": _percentile(self.swings, 50),
             "pelvis_error_median_m": _percentile(self.pelvis, 50),
