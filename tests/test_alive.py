@@ -17,6 +17,7 @@ from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
 from poise.filter.falling import (
+    BEARING_JOINTS,
     Fall,
     bearing,
     calmness,
@@ -456,7 +457,7 @@ def direction_of(motion: Motion) -> Array:
 def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_it() -> None:
     _, character = walk()
     model = model_of(character)
-    arms, none = limp_dofs(character, model, ("shoulder", "elbow")), np.zeros(model.nv)
+    arms, none = limp_dofs(character, BEARING_JOINTS), np.zeros(model.nv)
     elbow, knee = (character.v_addresses[character.roles[f"left_{name}"]] for name in ("elbow", "knee"))
     assert arms[elbow]
     assert not arms[knee]
@@ -467,7 +468,7 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
     assert [yielding(*x) for x in ((0.4, 0.0), (0.28, 0.0), (0.1, 0.0), (0.1, 0.4), (0.1, 2.0))] == pytest.approx(
         [0.0, 0.5, 1.0, 0.5, 0.0]
     ), "not while the chest comes down fast"
-    fall, limp = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0, low=0.3), limp_dofs(character, model)
+    fall, limp = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0, low=0.3), limp_dofs(character)
     tense, loose = (limpness(none, fall, none, limp, np.where(arms, part, 0.0)) for part in (0.0, 1.0))
     assert tense.torque[elbow] == 0.0 < loose.torque[elbow]
     assert loose.pose[elbow] == 0.0 < tense.pose[elbow]
@@ -477,7 +478,7 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
 def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
     _, character = walk()
     model = model_of(character)
-    limp, held, still = limp_dofs(character, model), held_longer(character, model), np.zeros(model.nv)
+    limp, held, still = limp_dofs(character), held_longer(character, model), np.zeros(model.nv)
     fall = Fall(model.q_rest(), np.array([1.0, 0.0]), high=0.0)
     knee, elbow, foot = (character.v_addresses[character.roles[f"left_{name}"]] for name in ("knee", "elbow", "foot"))
     assert limp[knee]

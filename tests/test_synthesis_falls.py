@@ -62,6 +62,13 @@ def test_a_figure_that_fell_sideways_lies_relaxed() -> None:
     assert result.trace.effort[-1, 0] < 0.1, "and nothing strains"
 
 
+def test_a_blow_on_the_head_puts_no_energy_into_the_fall_after_it() -> None:
+    """Legs that were held straight pushed the figure, bent far back, upright again first: 15 J from nothing."""
+    result = synthesize("balance", pushes=[Push("head", (-400.0, 0.0, 0.0), 0.2, 0.1)], seconds=2.0)
+    assert result.report["fell"] is not None
+    assert result.report["energy"]["unexplained_rise_max_J"] < 5.0
+
+
 def highest_foot(result: SynthesisResult) -> float:
     """Height of the higher ankle at the end [m]."""
     places = body_positions(result.character, result.q[-1:])[0]

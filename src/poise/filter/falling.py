@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.body.character import Character
+from poise.body.character import V_SIZES, Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
@@ -41,6 +41,8 @@ AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
 0.82 m. Straight behind the back they would prop up the trunk with shoulders and elbows at their limits."""
 HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
+LIMP_JOINTS, BEARING_JOINTS = ("hip", "knee"), ("shoulder", "elbow")
+"""Joints that go limp as a figure comes down, and joints that yield near the ground: roles, of both sides."""
 LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
 """Weight of a limp joint's torque against the pose of a falling figure [1]; rate at which tissue slows it down [1/s],
 twice as much at this speed [rad/s]."""
@@ -179,15 +181,17 @@ class Limpness(NamedTuple):
     rate: Array
 
 
-def limp_dofs(character: Character, model: Model, names: tuple[str, ...] = ("hip", "knee")) -> Flags:
-    """Dofs of hips and knees, or of other joints by name, which let go of the weight they bear, shape (nv,).
+def limp_dofs(character: Character, names: tuple[str, ...] = LIMP_JOINTS) -> Flags:
+    """Dofs of hips and knees, or of other joints by role, which let go of the weight they bear, shape (nv,).
 
     Limp arms, or forelegs, would drop the trunk at once, and that throws the legs up: they yield only near the ground.
     """
-    roles = [character.roles.get(f"{side}_{name}") for side in ("left", "right") for name in names]
-    limp = np.zeros(model.body_count, dtype=np.bool_)
-    limp[[body + 1 for body in roles if body is not None]] = True
-    return limp[model.dof_body]
+    limp = np.zeros(character.nv, dtype=np.bool_)
+    for body in (character.roles.get(f"{side}_{name}") for side in ("left", "right") for name in names):
+        if body is not None:
+            first = character.v_addresses[body]
+            limp[first : first + V_SIZES[character.bodies[body].kind]] = True
+    return limp
 
 
 def yielding(height: float, speed: float) -> float:

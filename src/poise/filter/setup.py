@@ -11,7 +11,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags
-from poise.filter.falling import held_longer, limp_dofs
+from poise.filter.falling import BEARING_JOINTS, held_longer, limp_dofs
 from poise.filter.forces import PointGoal
 from poise.filter.giving import GivingBody, giving_body
 from poise.filter.preset import Preset
@@ -164,8 +164,7 @@ class Setup:
             character, preset, terrain, options, dt, floor, model, scale, float(model.subtree_masses[model.roots[0]]),
             giving_body(character, model.q_rest(), preset.giving, preset.pose, preset.weights), strengths,
             held * np.where(np.arange(model.nv) < 3, 1.0, scale**2),
-            held_longer(character, model), limp_dofs(character, model),
-            limp_dofs(character, model, ("shoulder", "elbow")),
+            held_longer(character, model), limp_dofs(character), limp_dofs(character, BEARING_JOINTS),
             tuple(sorted({character.body_index(name) + 1 for name in options.goal_without})),
             sum(limb.kind == "leg" for limb in character.limbs) >= 4,
         )  # fmt: skip

@@ -10,7 +10,8 @@ import numpy as np
 from poise.body.character import Body as CharacterBody
 from poise.body.character import Character, torque_limits
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
+from poise.filter.falling import limp_dofs
 from poise.physics import State
 
 SIDES = ("left", "right")
@@ -101,6 +102,11 @@ class Body:
     def soles(self) -> Index:
         """Contact points of both feet."""
         return np.concatenate([self.feet[side] for side in SIDES])
+
+    @cached_property
+    def limp(self) -> Flags:
+        """Dofs of the joints that go limp in a fall; see `limp_dofs`."""
+        return limp_dofs(self.character)[6:]
 
     @property
     def scale(self) -> float:

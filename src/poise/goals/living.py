@@ -17,6 +17,7 @@ import numpy as np
 from poise.body.character import V_SIZES, torque_of
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
+from poise.filter.falling import BEHIND
 from poise.goals.body import SIDES
 from poise.goals.goal import Goal, axis_toward, toward
 from poise.goals.lists import STRONG
@@ -207,8 +208,8 @@ class BreakFall(Goal):
 
     Attributes:
         weight: Against the hands' acceleration.
-        ahead: How far before the chest they go, along its way [m].
-        aside: Half of their distance [m].
+        ahead: How far before the chest they go, along its way [m]; in a fall backward as `BEHIND` says.
+        aside: Half of their distance [m]; the same.
         below: How far below the chest they go, until they are at the ground [m].
         fast: Speed of the center of mass from which it falls [m/s].
         horizon: [s].
@@ -232,14 +233,15 @@ class BreakFall(Goal):
         trunk = body.root + roles.get("chest", 0)
         chest = observed.state.data.xpos[trunk]
         along, _ = observed.state.body_point_motion(trunk, chest)
-        out = np.array([-way[1], way[0]])
+        out, back = np.array([-way[1], way[0]]), max(0.0, -float(way @ observed.heading))
+        ahead, aside = (a + back * (b - a) for a, b in zip((self.ahead, self.aside), BEHIND, strict=True))
         # each hand on its own side of the way, whichever side of it the figure turns there
         left = observed.state.data.xmat[body.root].reshape(3, 3) @ body.left_axes[0]
         sign = 1.0 if float(left[:2] @ out) >= 0.0 else -1.0
         found: list[Objective] = []
         for part, side in (("left_hand", sign), ("right_hand", -sign)):
             if len(observed.part(part)):
-                place = chest[:2] + scale * (self.ahead * way + side * self.aside * out)
+                place = chest[:2] + scale * (ahead * way + side * aside * out)
                 height = max(observed.ground_height, float(chest[2]) - scale * self.below)
                 target = Target(np.array([*place, height]), along, np.zeros(3))
                 found += part_toward(observed, part, target, self.weight, self.horizon, "break fall", HASTE)
@@ -259,6 +261,7 @@ class GiveWay(Goal):
         still: Weight of `Still` as it falls; without it the limbs flail at what the ground gives them.
         lying: Weight of `Still` once it is low.
         high, low: Heights of the center of mass, in parts of that at rest, between which they give way.
+        limp_from: Height from which hips and knees do so already, wholly at `high`; see `limp_dofs`.
     """
 
     weight: float
@@ -268,16 +271,21 @@ class GiveWay(Goal):
     lying: float = 0.05
     high: float = 0.65
     low: float = 0.3
+    limp_from: float = 0.95
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body, height = observed.body, float(observed.com[2]) - observed.ground_height
-        held = float(np.clip((height / body.com_height - self.low) / (self.high - self.low), 0.0, 1.0))
+        high = height / body.com_height
+        held = float(np.clip((high - self.low) / (self.high - self.low), 0.0, 1.0))
+        limp = float(np.clip((self.limp_from - high) / (self.limp_from - self.high), 0.0, 1.0))
+        let_go = np.maximum(1.0 - held, np.where(body.limp, limp, 0.0))
         found = Still(self.still if held > 0.0 else self.lying).objectives(observed)
         if held > 0.0:
-            found += Pose(held * self.pose, horizon=0.3).objectives(observed)
-        if held < 1.0:
+            goals = Pose(held * self.pose, horizon=0.3).objectives(observed)
+            found += [replace(goal, weight=np.where(body.limp, 1.0 - limp, 1.0) * goal.weight) for goal in goals]
+        if let_go.any():
             damping = self.tone * body.strength
             speed = observed.state.v[body.joints[0] : body.joints[1]]
-            weight = (1.0 - held) * self.weight * (torque_of(STRONG, body.character) / body.strength) ** 2
+            weight = let_go * self.weight * (torque_of(STRONG, body.character) / body.strength) ** 2
             found.append(Objective(JointTorque(body.joints, damping), -damping * speed, weight, "give way"))
         return found
