@@ -35,7 +35,8 @@ from poise.edit import ballistic, repair, spin
 from poise.edit.repair import measures
 from poise.edit.report import new_findings
 from poise.io import load
-from poise.spacetime.balance import apply_offsets, look, problem_of
+from poise.phases.travel import Loop, find_loop, with_rounds
+from poise.spacetime.balance import ANGLE, apply_offsets, look, problem_of
 from poise.spacetime.search import improve
 
 SUFFIXES = {".bvh", ".amc", ".txt", ".glb", ".gltf"}
@@ -100,10 +101,23 @@ def change(before: Motion, after: Motion, character: Character) -> float:
     return float(np.sqrt(np.mean(parts)))
 
 
-def left(motion: Motion, character: Character, **how: Any) -> tuple[float, float, float]:
-    """Force [weights] and moment [N m, 70 kg] that contacts cannot give, and slip of standing points [m]."""
-    seen = measures(analyze(motion, character, **how))
+def left(motion: Motion, character: Character, loop: Loop, **how: Any) -> tuple[float, float, float]:
+    """Force [weights] and moment [N m, 70 kg] that contacts cannot give, and slip of standing points [m].
+
+    A loop is measured as three rounds in a row, with their seams.
+    """
+    seen = measures(analyze(rounds(motion, loop), character, **how))
     return seen["force_rms"], seen["moment_rms_Nm"], seen["stance_slip_rms_m"]
+
+
+def rounds(motion: Motion, loop: Loop) -> Motion:
+    """Three rounds of a loop that a repair takes round, but for a frame at each end; other clips as they are."""
+    return with_rounds(motion, loop, motion.frame_count - 2) if goes_round(loop) else motion
+
+
+def goes_round(loop: Loop) -> bool:
+    """As `repair` decides for a short clip."""
+    return loop.is_loop and loop.mismatch < ANGLE
 
 
 def root_alone(motion: Motion, character: Character) -> Motion:
@@ -133,16 +147,19 @@ def at_change(motion: Motion, character: Character, wanted: float) -> Motion:
     return apply_offsets(character, motion, problem.spline.evaluate(best.coefficients, motion.times), problem.figure)
 
 
-def smoothed(motion: Motion, character: Character, wanted: float) -> Motion:
-    """The low-pass of rotations and translations that changes as much as wanted."""
+def smoothed(motion: Motion, character: Character, wanted: float, loop: Loop) -> Motion:
+    """The low-pass of rotations and translations that changes as much as wanted; of a loop it goes round."""
+    whole = rounds(motion, loop)
+    own = slice(motion.frame_count - 2, 2 * motion.frame_count - 2) if goes_round(loop) else slice(None)
 
     def at(hz: float) -> Motion:
-        low, turned = LowPass(hz), motion.rotations.copy()
+        low, turned = LowPass(hz), whole.rotations.copy()
         for j in range(turned.shape[1]):  # the short way round from frame to frame
             signs = np.sign(np.sum(turned[1:, j] * turned[:-1, j], axis=1))
             turned[1:, j] *= np.cumprod(np.where(signs == 0.0, 1.0, signs))[:, None]
-        turned = rotations.normalize(smooth(low, motion.times, turned))
-        return replace(motion, rotations=turned, translations=smooth(low, motion.times, motion.translations))
+        turned = rotations.normalize(smooth(low, whole.times, turned))
+        moved = smooth(low, whole.times, whole.translations)
+        return replace(motion, rotations=turned[own], translations=moved[own])
 
     slow, fast = 0.1, 0.44 * motion.fps
     for _ in range(HALVINGS):
@@ -169,16 +186,16 @@ def row(name: str, motion: Motion, *, compare: bool) -> Row:
     others: dict[str, tuple[float, ...]] = {}
     if compare:
         level = {"floor": analyze(motion, character).floor}
-        own = change(motion, edited.motion, character)
+        own, loop = change(motion, edited.motion, character), find_loop(motion)
         for title, other in (
             ("root alone", root_alone(motion, character)),
-            ("smoothing", smoothed(motion, character, own)),
+            ("smoothing", smoothed(motion, character, own, loop)),
         ):
-            others[title] = (change(motion, other, character), *left(other, character, **level))
+            others[title] = (change(motion, other, character), *left(other, character, loop, **level))
             if title == "root alone":
                 least = at_change(motion, character, others[title][0])
-                others["  repair"] = (change(motion, least, character), *left(least, character, **level))
-        others["repair"] = (own, *left(edited.motion, character, **level))
+                others["  repair"] = (change(motion, least, character), *left(least, character, loop, **level))
+        others["repair"] = (own, *left(edited.motion, character, loop, **level))
     return Row(name, seconds, edited.report.data, gone, smaller, len(wanted) - gone - smaller, new, others)
 
 
