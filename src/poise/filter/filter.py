@@ -178,8 +178,8 @@ class SimulatedCharacter:
         """Begin a step; True if `usual_step` may take it, whose inputs are written then."""
         self._count_step()
         is_own = self.fall is not None or self.world is not None or now.is_glitch or bool(self.goal_points)
-        f, g = self.problem, self.goal.values
-        is_own |= bool(g.steps and g.has_support) and self.footing.drags(self.footing.slips(f.pose.places - f.base))
+        f, g, feet = self.problem, self.goal.values, self.footing
+        is_own |= bool(g.steps and g.has_support and not now.pushes) and feet.drags(feet.slips(f.pose.places - f.base))
         if is_own or not self.options.is_usual or (now.planned is None and self.footing.has_treads):
             return False
         pushes = [push for push in now.pushes if type(push) is Push]
@@ -346,7 +346,7 @@ class SimulatedCharacter:
                 reference, s.points, tuple(f.shift.tolist()), home, self.time, self.dt, planned,
                 landing=tuple(goal.landing.tolist()), steps=steps, returns=g.is_returning,
                 catching=(goal.shift + goal.velocity / g.pendulum, s.point_velocities) if catches else None,
-                walking=s.point_velocities if g.steps and g.has_support and not is_strict else None,
+                walking=s.point_velocities if g.steps and g.has_support and not (is_strict or pushes) else None,
             )  # fmt: skip
         self.contacts = contacts_of(f, s, self.options.friction, self.contacts, is_falling=self.fall is not None)
         external = limbs.external.copy()
