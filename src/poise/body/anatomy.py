@@ -18,6 +18,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.intake.anatomy import FINGERS, name_words, without_namespace
+from poise.phases.travel import in_place_velocity
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,8 @@ class Poses:
         positions: World positions [m], shape (F, J, 3).
         orientations: World orientations, shape (F, J, 4).
         rotations: Rotations in the parent's frame, shape (F, J, 4).
-        speeds: Speed of each joint [m/s], shape (F, J); zeros for a bare skeleton.
+        speeds: Speed of each joint over the floor, which slides under a walk on the spot [m/s], shape (F, J); zeros
+            for a bare skeleton.
         rises: Absolute vertical part of it [m/s], shape (F, J).
         is_bare: True if these are not from a clip but the one rest pose.
     """
@@ -280,7 +282,7 @@ def _velocities(motion: Motion) -> Array:
     positions = motion.world[0]
     if motion.frame_count < 2:
         return np.zeros_like(positions)
-    return np.gradient(positions, motion.times, axis=0)
+    return np.gradient(positions, motion.times, axis=0) - in_place_velocity(motion)
 
 
 STRETCH = 0.01

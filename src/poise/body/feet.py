@@ -14,6 +14,7 @@ from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
 from poise.core import rotations
 from poise.core.typing import Array
+from poise.phases.floor import floor_under
 from poise.phases.points import runs
 
 SLOW_SHARE = 0.25
@@ -91,10 +92,12 @@ class RestPose:
     """The figure as its skeleton draws it, without any motion.
 
     Attributes:
-        frames: Body frames of the one pose.
+        poses: The one pose.
+        frames: Body frames of it.
         feet: Of all legs.
     """
 
+    poses: Poses
     frames: Frames
     feet: tuple[Foot, ...]
 
@@ -131,16 +134,17 @@ def find_ground(poses: Poses, anatomy: Anatomy, frames: Frames, names: tuple[str
     """
     rest = _rest_pose(poses, anatomy, frames)
     feet = find_feet(poses, anatomy, frames, rest)
-    floor = find_floor(frames, feet)
+    floor = find_floor(poses, frames, feet)
     return Ground(feet, floor, tuple(_soles(frames, feet, rest, names, floor)), rest)
 
 
 def _rest_pose(poses: Poses, anatomy: Anatomy, frames: Frames) -> RestPose:
     if poses.is_bare:
-        return RestPose(frames, find_feet(poses, anatomy, frames))
+        return RestPose(poses, frames, find_feet(poses, anatomy, frames))
     rest = gather_poses(poses.skeleton)
     rest_frames = make_frames(rest, anatomy)
-    return RestPose(rest_frames, find_feet(rest, replace(anatomy, forward=find_anatomy(rest).forward), rest_frames))
+    feet = find_feet(rest, replace(anatomy, forward=find_anatomy(rest).forward), rest_frames)
+    return RestPose(rest, rest_frames, feet)
 
 
 def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames, rest: RestPose | None = None) -> tuple[Foot, ...]:
@@ -162,37 +166,34 @@ def find_feet(poses: Poses, anatomy: Anatomy, frames: Frames, rest: RestPose | N
     return feet
 
 
-LEVEL = 0.03
-"""Feet whose heights differ by less stand on one level, for a person [m]."""
+def find_floor(poses: Poses, frames: Frames, feet: tuple[Foot, ...]) -> float:
+    """Height of the floor [m] under the lowest point of the character in each frame, found as `phases.find_floor` does.
 
-
-def find_floor(frames: Frames, feet: tuple[Foot, ...]) -> float:
-    """Height of the floor [m]: median height of the lowest foot point over the slowest quarter of its frames.
-
-    "Its frames" are the ones in which that foot is the lowest, so that a leg held still in the air does not count.
-    Where an ankle, a knee, a hand, the trunk or the head is seen lower still (crawling, lying, a handstand, toes bent
-    up), the floor is as low as the lowest of them less half its thickness: a joint's center cannot be under the floor.
-    A hand a little lower than standing feet is the capture's error: wrists sink when hands carry.
+    Args:
+        poses: What the figure does.
+        frames: Body frames over the poses.
+        feet: Of all legs.
     """
-    seen: dict[str, float] = {"": np.inf, "hand": np.inf}
+    height, speed = _lowest_points(poses, frames, feet)
+    armature, hips = poses.positions[:, 0], frames.positions[:, 0, 2]
+    return floor_under(poses.skeleton, armature, hips, height, speed, frames.scale).value
+
+
+def _lowest_points(poses: Poses, frames: Frames, feet: tuple[Foot, ...]) -> tuple[Array, Array]:
+    """Height [m] and speed over the floor [m/s] of the character's lowest point in each frame, shapes (F,).
+
+    Points are ball and tip of the feet, and the joints of all other parts less half their thickness: a joint's center
+    cannot be under the floor. A hand a little lower than all else is the capture's error: wrists sink when hands carry.
+    """
+    heights, owners = [_lowest(frames, foot) for foot in feet], [foot.last for foot in feet]
     for i, part in enumerate(frames.parts):
-        if part != "toe":
-            level = _resting_height(frames.positions[:, i, 2], frames.scale) - _least_thickness(part) * frames.scale
-            kind = "hand" if part == "hand" else ""
-            seen[kind] = min(seen[kind], level)
-    if not feet:
-        return min(seen.values())
-    heights = np.stack([_lowest(frames, foot) for foot in feet], axis=1)
-    lowest = np.argmin(heights, axis=1)
-    pace = np.stack([foot.pace for foot in feet], axis=1)[np.arange(len(lowest)), lowest]
-    slow = pace <= np.quantile(pace, SLOW_SHARE) + 1e-9
-    standing = heights.min(axis=1)[slow]
-    floor = float(np.median(standing))
-    if seen[""] < floor - LEVEL * frames.scale:  # the feet stand on several levels, as on stairs: the lowest counts
-        lowest_level = standing <= np.quantile(standing, 0.05) + LEVEL * frames.scale
-        floor = float(np.median(standing[lowest_level]))
-    floor = min(floor, seen[""])
-    return seen["hand"] if seen["hand"] < floor - SUNK * frames.scale else floor
+        at = [frames.positions[:, i]] + [frames.world(i, tip) for tip in frames.tips[i] if part == "toe"]
+        heights.append(np.min([a[:, 2] for a in at], axis=0) - _least_thickness(part) * frames.scale)
+        owners.append(i)
+    hands = np.array([frames.parts[i] == "hand" for i in owners])
+    lowest = np.argmin(np.stack(heights, axis=1) + SUNK * frames.scale * hands, axis=1)
+    every, joints = np.arange(len(lowest)), np.array(frames.joints)[owners]
+    return np.stack(heights, axis=1)[every, lowest], poses.speeds[every, joints[lowest]]
 
 
 def _soles(
@@ -210,7 +211,7 @@ def _soles(
         seen = sole_points(frames, foot, name, floor, standing if standing.any() else foot.slow)
         drawn: list[ContactPoint] = []
         if can_stand:
-            level = find_floor(rest.frames, (at_rest,))
+            level = float(_lowest_points(rest.poses, rest.frames, (at_rest,))[0][0])
             drawn = sole_points(rest.frames, at_rest, name, level, np.ones(1, dtype=bool))
         is_seen = standing.sum() >= min(3, len(frames.positions))
         points += seen if not can_stand or (is_seen and _agrees(seen, drawn, rest.frames, at_rest)) else drawn
@@ -285,19 +286,7 @@ def leg_length(ground: Ground) -> float:
 
 def _least_thickness(part: str) -> float:
     """Flesh between a joint and the floor at the least, in a person [m]."""
-    return 0.02 if part == "foot" else 0.5 * RADII[part][0]
-
-
-def _resting_height(heights: Array, scale: float) -> float:
-    """Height at which a joint rests when it is lowest: of the frames within 12 cm of its minimum the stiller half.
-
-    The lower quartile of those: a short dip of the capture through the floor is fast and does not count.
-    """
-    if len(heights) < 3:
-        return float(heights.min())
-    low = heights < heights.min() + 0.12 * scale
-    change = np.abs(np.gradient(heights))
-    return float(np.quantile(heights[low & (change <= np.median(change[low]))], 0.25))
+    return {"toe": 0.0, "foot": 0.02}.get(part, 0.5 * RADII[part][0])
 
 
 def stands(frames: Frames, foot: Foot) -> npt.NDArray[np.bool_]:
@@ -360,11 +349,15 @@ def sole_points(
 
 
 def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray[np.bool_]) -> Array:
-    """Height of the ground under a foot in each frame [m], shape (F,): the floor, or the step that it stands on."""
+    """Height of the ground under a foot in each frame [m], shape (F,): the floor, or the step that it stands on.
+
+    Where it stands lower than the floor, the level of the capture drifts: ball and tip are never below their sole.
+    """
     lowest = _lowest(frames, foot)
     level = np.full(len(lowest), floor)
-    for first, last in runs(standing & (lowest > floor + STEP * _leg_bones(frames, foot))):
-        level[first : last + 1] = np.median(lowest[first : last + 1])
+    for elsewhere in (lowest > floor + STEP * _leg_bones(frames, foot), lowest < floor):
+        for first, last in runs(standing & elsewhere):
+            level[first : last + 1] = np.median(lowest[first : last + 1])
     return level
 
 

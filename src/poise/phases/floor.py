@@ -10,10 +10,11 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.motion import Evidence, Ground, Motion
+from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
-from poise.phases.points import body_points, leg_length, lowest_at_rest, pelvis, velocities
+from poise.phases.points import body_parts, body_points, leg_length, lowest_at_rest, pelvis, velocities
 from poise.phases.travel import direction_of_travel, in_place_velocity
 from poise.terrain import Terrain
 from poise.terrain.shapes import Plane
@@ -68,27 +69,41 @@ def find_floor(motion: Motion) -> Evidence:
     height = positions[frames, lowest, 2]
     ground = in_place_velocity(motion)
     speed = np.linalg.norm(velocities(positions, motion.times)[frames, lowest] - ground, axis=-1)
-    height, speed = height[good], speed[good]
+    places = motion.world[0]
+    hips = places[good, pelvis(motion.skeleton), 2]
+    return floor_under(motion.skeleton, places[:, 0], hips, height[good], speed[good], scale)
+
+
+def floor_under(
+    skeleton: Skeleton, armature: Array, hips: Array, height: Array, speed: Array, scale: float
+) -> Evidence:
+    """Height of the floor under the lowest point of each frame, whether that is a joint or the sole of a character.
+
+    Args:
+        skeleton: Of the motion.
+        armature: World positions of its first joint [m], shape (F, 3).
+        hips: Height of the pelvis [m], shape (F',).
+        height: Of the lowest point [m], shape (F',).
+        speed: Of that point over the floor [m/s], shape (F',).
+        scale: Size of the figure, 1 for a person.
+    """
     found = [_where_it_rests(height, speed, scale), _where_it_is_slowest(height, speed, scale)]
-    drawn = _where_the_armature_stands(motion, height, scale)
+    drawn = _where_the_armature_stands(skeleton, armature, height, scale)
     best = max(found, key=lambda e: e.confidence)
     if drawn is not None and drawn.confidence >= best.confidence:
         return drawn
-    hips = motion.world[0][good, pelvis(motion.skeleton), 2]
     return _where_it_stands_lower(best, height, speed, hips, scale) or best
 
 
-def _where_the_armature_stands(motion: Motion, height: Array, scale: float) -> Evidence | None:
+def _where_the_armature_stands(skeleton: Skeleton, armature: Array, height: Array, scale: float) -> Evidence | None:
     """The lowest point of the rest pose, where an armature that never moves stands on its level, under the clip.
 
     A body that is never near it sits on a seat, hangs or flies: what it rests on then is not the floor.
     """
-    skeleton, first = motion.skeleton, pelvis(motion.skeleton)
+    first = pelvis(skeleton)
     if first == 0 or skeleton.parents[first] < 0:
         return None
-    _, owners = body_points(motion)
-    lowest = lowest_at_rest(skeleton, owners)
-    armature = motion.world[0][:, 0]
+    lowest = lowest_at_rest(skeleton, np.array(body_parts(skeleton)[0]))
     near = 0.1 * scale
     level = float(armature[:, 2].min())  # it may bob with the body of a toy that runs
     is_still = float(np.ptp(armature[:, :2], axis=0).max()) < 1e-3 * scale and float(np.ptp(armature[:, 2])) < near
