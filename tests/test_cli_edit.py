@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 
 import poise
+from poise.body import save_character
+from poise.body.character import figure
 from poise.cli.app import run
 from poise.cli.edit_run import flights_of, gravity_of, keeping_amount, vector
 from poise.cli.outcome import MEASURES, lines
@@ -224,6 +226,16 @@ def test_wrong_use_is_one_sentence_and_exit_2(
     assert said in err
     assert "Traceback" not in err
     assert not (tmp_path / "out.bvh").exists()
+
+
+def test_a_character_of_another_skeleton_is_refused(
+    hop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rig = tmp_path / "adult.toml"
+    save_character(figure("adult"), rig)
+    words = ["edit", "ground", str(hop), "-o", str(tmp_path / "out.bvh"), "--character", str(rig)]
+    assert run(words) == 2
+    assert "belongs to another skeleton" in capsys.readouterr().err
 
 
 def test_the_input_and_existing_files_are_never_written_over(hop: Path, tmp_path: Path) -> None:

@@ -26,10 +26,13 @@ SAME_SIZE = 1.05
 
 
 def other_size(character: Character, motion: Motion) -> str:
-    """The sentence for a character whose bones are all longer or shorter than those of the motion; "" for one size.
+    """The sentence for a character whose bones are longer or shorter than those of the motion; "" for one size.
 
-    A rig and its clip, say, of which neither says its unit, so that each was read in another.
+    A rig and its clip, say, of which neither says its unit, so that each was read in another. Characters of other
+    skeletons are refused elsewhere.
     """
+    if character.skeleton.names != motion.skeleton.names:
+        return ""
     own, theirs = (np.linalg.norm(s.offsets, axis=1)[1:] for s in (character.skeleton, motion.skeleton))
     both = (own > 0.0) & (theirs > 0.0)
     if not both.any():
@@ -37,14 +40,14 @@ def other_size(character: Character, motion: Motion) -> str:
     factor = float(np.median(own[both] / theirs[both]))
     if max(factor, 1.0 / factor) < SAME_SIZE:
         return ""
-    words = f"{factor:.3g} times as long as" if factor > 1.0 else f"only {factor:.3g} times as long as"
+    only = "" if factor > 1.0 else "only "
     pairs = ((a, b) for a in UNITS for b in UNITS if a != b and abs(UNITS[a] / UNITS[b] / factor - 1.0) < 0.005)
     units = next(
         (f", as if one had been read in {UNIT_WORDS[a]} and the other in {UNIT_WORDS[b]}" for a, b in pairs), ""
     )
     return (
-        f"The bones of the character are {words} those of the motion{units}. Masses and contacts are those of the "
-        "character. Read both files in the same unit (--unit, or load(unit=...))."
+        f"The bones of the character are {only}{factor:.3g} times as long as those of the motion{units}. Masses and "
+        "contacts are those of the character. Read both files in the same unit (--unit, or load(unit=...))."
     )
 
 
