@@ -146,11 +146,11 @@ def without_still_keys(paths: set[str], tolerance: float) -> dict[tuple[str, int
     for _, curve in held:
         keys = values.setdefault((curve.data_path, curve.array_index), [])
         keys.extend(key.co[1] for key in curve.keyframe_points)
-    if any(max(v) - min(v) > tolerance for v in values.values()):
+    if any(max(v) - min(v) > tolerance for v in values.values() if v):  # a curve may have no keys
         return {}
     for holder, curve in held:
         holder.fcurves.remove(curve)
-    return {where: keys[0] for where, keys in values.items()}
+    return {where: keys[0] for where, keys in values.items() if keys}
 
 
 def write_file(path: str, kind: str, rate: float) -> None:
