@@ -267,11 +267,15 @@ class SteppingBack:
             others = [i for i in range(len(seen)) if i != k]
             stands = any([seen[i][1] > 0.0 and lifts[i] > lifts[k] for i in others])
             if stands or (way > 2.5 * self._dragged and any([lands[i] < 2.0 * self._soon for i in others])):
-                limb.part, self.has_stepped[k], limb.is_urgent = 0.0, True, True
-                limb.fastest, limb.end, limb.speed = self._swift, dragged.end, None
-                limb.start = offsets[limb.points, :2].copy()
-                return limb
+                return self._lift(k, offsets, self._swift, dragged.end, is_urgent=True)
         return None
+
+    def _lift(self, k: int, offsets: Array, fastest: float, end: Array | None = None, *, is_urgent: bool) -> _Limb:
+        """Let a limb that stands begin its step, from where it is."""
+        limb, self.has_stepped[k] = self._limbs[k], True
+        limb.part, limb.is_urgent, limb.fastest, limb.end, limb.speed = 0.0, is_urgent, fastest, end, None
+        limb.start = offsets[limb.points, :2].copy()
+        return limb
 
     def time_to_catch(self) -> float | None:
         """Time until a foot lands that is to catch the figure [s]; None if there is none on its way."""
@@ -300,13 +304,7 @@ class SteppingBack:
                 continue
             if way > furthest and away < 0.5 * way:
                 furthest, chosen = way, k
-        if chosen is None:
-            return None
-        self.has_stepped[chosen], limb = True, self._limbs[chosen]
-        limb.part, limb.is_urgent = 0.0, False
-        limb.fastest, limb.end, limb.speed = self._brisk, None, None
-        limb.start = offsets[limb.points, :2].copy()
-        return limb
+        return None if chosen is None else self._lift(chosen, offsets, self._brisk, is_urgent=False)
 
     def _hurry(
         self,
@@ -325,7 +323,7 @@ class SteppingBack:
         """
         if sum([standing > 0.0 for _, standing, _, _ in seen]) <= self.needed:
             return None
-        chosen, foremost, end, place = None, -math.inf, home, 0
+        chosen, foremost, end = None, -math.inf, home
         for k, (limb, (touching, standing, time_to_lift, way)) in enumerate(zip(self._limbs, seen, strict=True)):
             if not touching or not standing or way < self.urgent_far or time_to_lift < self.urgent_duration:
                 continue
@@ -341,16 +339,14 @@ class SteppingBack:
             lead = float((points[limb.points, :2].mean(axis=0) + here) @ ahead) / far
             first = way + (lead if reach is None else TURNS * lead)
             if first > foremost:
-                chosen, foremost, end, place = limb, first, its_end, k
-        if chosen is not None:
-            # a foot that comes after one that caught the figure does not hurry
-            is_first = all([way >= self.urgent_far or not standing for _, standing, _, way in seen])
-            self.has_stepped[place] = True
-            chosen.part, chosen.is_urgent = 0.0, is_first and not goes_home
-            chosen.end, chosen.speed = end if goes_home else None, None
-            chosen.fastest = self._pace if goes_home else self._swift if is_first else self._brisk
-            chosen.start = offsets[chosen.points, :2].copy()
-        return chosen
+                chosen, foremost, end = k, first, its_end
+        if chosen is None:
+            return None
+        if goes_home:
+            return self._lift(chosen, offsets, self._pace, end, is_urgent=False)
+        # a foot that comes after one that caught the figure does not hurry
+        is_first = all([way >= self.urgent_far or not standing for _, standing, _, way in seen])
+        return self._lift(chosen, offsets, self._swift if is_first else self._brisk, is_urgent=is_first)
 
     def _within(
         self, limb: _Limb, end: Array, seen: list[list[float]], offsets: Array, points: Array, reach: Pair

@@ -35,8 +35,8 @@ LEAST = 1e-3
 
 ROUNDS = 20
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
-at most, until its velocity at them is the expected one. The first time nothing moves against a push; later its own
-answer counts, which comes nearer faster, until that is no better."""
+at most, until its velocity at them is the expected one. In the first round no contact moves against the force that
+pushes it (`Touched.steady`). Then figures answer as they do, which converges faster, until a round is no better."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Touched(NamedTuple):
         return Answer(result.a, response(now, result, self.jacobian), pushing, result.bounds_active)
 
     def steady(self, answer: Answer) -> Array:
-        """How its accelerations change, with what lets no contact move against the force that pushes it, (nv, m)."""
+        """The change of an answer, with what keeps contacts from moving against the force that pushes them, (nv, m)."""
         return answer.change if self.is_plain else monotone(answer.change, self.jacobian, self.lists.step.state.M)
 
 
@@ -347,16 +347,16 @@ def agree(
         own, mine = np.flatnonzero(label == island), [one for one in touched if label[one.contacts[0]] == island]
         along = [p[one.contacts].ravel() / dt for one in mine]
         known = [one.answer(force) for one, force in zip(mine, along)]
-        least, apart, found, is_bold = np.inf, 0.0, Impulses.none(len(own), v), False
+        least, apart, found, as_is = np.inf, 0.0, Impulses.none(len(own), v), False
         for _ in range(ROUNDS):
-            change = [now.change if is_bold else one.steady(now) for one, now in zip(mine, known)]
+            change = [now.change if as_is else one.steady(now) for one, now in zip(mine, known)]
             without = [now.a - per @ force for now, per, force in zip(known, change, along)]
             for one, per, a in zip(mine, change, without):
                 answers[one.contacts, one.side, :, : len(a)] = per.T.reshape(-1, 3, len(a))
                 v[one.dofs] = one.lists.step.state.v + dt * a
             guess = solve(own, v, p[own])
-            if is_bold and not np.isfinite(guess.p).all():
-                is_bold = False
+            if as_is and not np.isfinite(guess.p).all():
+                as_is = False
                 continue
             p[own] = guess.p
             along = [p[one.contacts].ravel() / dt for one in mine]
@@ -368,8 +368,8 @@ def agree(
             off = [one.jacobian @ (now.a - other) for one, now, other in zip(mine, known, expected)]
             worst = dt * max((float(np.abs(each).max()) for each in off), default=0.0)
             total = worst + float(guess.residual.max(initial=0.0))
-            is_bold = total < least
-            if is_bold:
+            as_is = total < least
+            if as_is:
                 least, apart, found = total, worst, guess
             if worst < close:
                 break
