@@ -189,6 +189,29 @@ def test_a_beast_is_read_whatever_it_does_and_whatever_a_brush_left_on_its_contr
     assert fit(beast).bodies[0].name == "spine"
 
 
+@pytest.mark.parametrize("arm", [0.5, 0.28])
+def test_a_steep_trunk_on_front_limbs_as_long_as_legs_is_a_beast(arm: float) -> None:
+    rows: list[Row] = [
+        ("hips", "", (0.0, 0.0, 0.7)),
+        ("spine", "hips", (0.05, 0.0, 0.1)),
+        ("chest", "spine", (0.2, 0.0, 0.35)),
+        ("head", "chest", (0.1, 0.0, 0.3)),
+        ("tail", "hips", (-0.2, 0.0, -0.05)),
+        *both(
+            ("upperleg.*", "hips", (0.0, 0.15, -0.05)),
+            ("lowerleg.*", "upperleg.*", (0.03, 0.0, -0.3)),
+            ("foot.*", "lowerleg.*", (-0.03, 0.0, -0.3)),
+            ("upperarm.*", "chest", (0.1, 0.15, -0.1)),
+            ("lowerarm.*", "upperarm.*", (0.0, 0.0, -arm)),
+            ("hand.*", "lowerarm.*", (0.0, 0.0, -arm)),
+        ),
+    ]
+    ends = both(("", "foot.*", (0.1, 0.0, -0.05)), ("", "hand.*", (0.1, 0.0, -0.05)))
+    found = limbs(fit(figure(rows, ["head"], ends=ends)))
+    assert ("left_front_leg" in found) == (arm == 0.5)
+    assert ("left_leg" in found) == (arm != 0.5)
+
+
 def test_what_lies_inside_a_bone_is_no_limb_whatever_it_is_called() -> None:
     flesh = both(
         ("mid.*", "thigh.*", (0.0, 0.0, -0.15)),

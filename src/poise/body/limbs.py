@@ -180,6 +180,8 @@ BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 MOST_PAIRS = 8
 """More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
+PROPPED = 0.7
+"""Long front limbs that are on the ground so much, at rest and in the clip, carry a trunk however steep it is [1]."""
 STANDING = 0.55
 """Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
 AS_MUCH = 0.25
@@ -236,20 +238,23 @@ def _stands_on_four(
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0]
     hind_tip = tree.path(legs[1])[-1]
     vote = 0.0
+    # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
+    is_long = tree.reach[front_pair[1]] > FRONT_LEG * tree.reach[legs[1]]
+    on_ground = time_on_ground(tree, front_pair)
+    steep = 0.0 if is_long and on_ground > PROPPED else -1.0  # a griffon's chest is far above its croup
     leg = rest[hind_tip] - rest[legs[1]]
     if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
         trunk = trunk_of(tree, root, chest, pairs, rest[None])[0]
-        vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else -1.0
+        vote += 1.0 if abs(trunk[2]) < 0.5 * max(float(np.linalg.norm(trunk)), 1e-9) else steep
         above = float(rest[tree.path(front_pair[1])[-1], 2] - rest[hind_tip, 2])
         vote += 1.0 if above < 0.2 * float(np.linalg.norm(leg)) else 0.0
     if not tree.poses.is_bare:
         trunk = trunk_of(tree, root, chest, pairs, at)
         tilt = np.abs(trunk[:, 2]) / np.maximum(np.linalg.norm(trunk, axis=-1), 1e-9)
-        vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else -1.0
-    as_much = time_on_ground(tree, front_pair) / max(time_on_ground(tree, legs), 0.25)
+        vote += 1.0 if np.mean(tilt < 0.6) > 0.8 else steep
+    as_much = on_ground / max(time_on_ground(tree, legs), 0.25)
     vote += 2.0 * min(as_much, 1.0) - 1.0
-    # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
-    vote += 0.5 if tree.reach[front_pair[1]] > FRONT_LEG * tree.reach[legs[1]] else -1.0
+    vote += 0.5 if is_long else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
     named = tree.named(front_pair)
     vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
