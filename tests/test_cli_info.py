@@ -16,7 +16,7 @@ import pytest
 import poise
 from poise.cli.app import app, output_path, run
 from poise.cli.describe import describe_motion
-from poise.cli.info import _value
+from poise.cli.info import _facts, _value
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
 from poise.samples import sample_path
@@ -141,6 +141,16 @@ def test_a_file_of_clips_says_once_how_many_and_what_is_odd(capsys: pytest.Captu
     assert said.count("Frog_Jump") == 1
     assert "The file holds 4 clips. Choose one with --clip" in said
     assert "weighs 1,064 kg, by its size (1.7 m tall) and shape" in " ".join(said.split())
+
+
+def test_a_clip_of_one_frame_is_a_pose() -> None:
+    nothing = dict.fromkeys(("height_m", "unit_m", "mass_kg"))
+    file = {"format": "glTF", "dialect": "", "joints": ["hips"], "end_sites": [], "limbs": {}}
+    clips = {"clips": ["ready", "idle"], "frames": [1, 40], "fps": [0.0, 24.0], "duration_s": [0.0, 1.625]}
+    found = nothing | file | clips
+    said = dict(_facts(found))
+    assert said["clip ready"] == "1 frame, a pose"
+    assert said["clip idle"].startswith("40 frames, about 24 fps")
 
 
 def test_joints_that_hang_elsewhere_are_words_and_no_dictionary() -> None:

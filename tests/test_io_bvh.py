@@ -421,10 +421,13 @@ def test_real_clips_are_known(name: str, unit: float, up: str, leg: float, diale
 
 def test_a_naming_scheme_is_shown_by_the_names_of_the_file(tmp_path: Path) -> None:
     text = poise.sample_path("walk").read_text(encoding="utf-8")
-    for before, after in (("LeftUpLeg", "lHip"), ("LeftLeg", "lKnee")):
-        assert f"JOINT {before}" in text
-        text = text.replace(f"JOINT {before}", f"JOINT {after}")
+    for before, after in (("JOINT LeftUpLeg", "JOINT lHip"), ("JOINT LeftLeg", "JOINT lKnee")):
+        assert before in text
+        text = text.replace(before, after)
     motion = read(tmp_path, text)
+    assert motion.source is not None
+    assert motion.source.evidence["dialect"].value == "own names"
+    motion = read(tmp_path, text.replace("ROOT Hips", "ROOT Pelvis"))
     assert motion.source is not None
     assert motion.source.evidence["dialect"].reason == "joints lHip and lKnee"
 

@@ -10,6 +10,7 @@ from PIL import Image
 
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.show import Camera, record
+from poise.show.browser import PagePainter
 from poise.show.camera import FIELD_OF_VIEW, Follow, grid_cell, skin_reach, travel_heading
 from poise.show.look import ARROW_COLOR, BACKGROUND, Look, body_sides
 from poise.show.pack import needed
@@ -356,3 +357,17 @@ def test_without_a_browser_a_plain_drawing_takes_its_place_and_says_so(
     assert "plain drawing" in done.note
     with pytest.raises(PoiseError, match="Install Chromium"):
         record(a_scene(), tmp_path / "b.png", painter="page")
+
+
+def test_a_browser_that_does_not_answer_is_no_file_that_cannot_be_written() -> None:
+    class Silent:
+        def send(self, text: str) -> None: ...
+
+        def recv(self, timeout: float) -> str:
+            raise TimeoutError(f"timed out in {timeout} s")
+
+    scene = a_scene()
+    painter = PagePainter.__new__(PagePainter)
+    vars(painter).update(_socket=Silent(), _number=0, _size=(40, 60))
+    with pytest.raises(PoiseError, match=r"did not answer for 60 s\. .* \.html"):
+        painter.paint(Look(scene).still(0.0), Follow(scene, Camera("side")).shot(0.0, 1.0))

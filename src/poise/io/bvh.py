@@ -367,7 +367,7 @@ def _who_made_it(document: BvhDocument) -> Evidence:
         return Evidence("LAFAN1", 0.6, f"joints {simple_names['spine2']} and {simple_names['lefttoe']}")
     if {"leftupleg", "leftleg"} <= simple_names.keys():
         return Evidence("HumanIK names", 0.7, f"joints {simple_names['leftupleg']} and {simple_names['leftleg']}")
-    if {"lhip", "lknee"} <= simple_names.keys():
+    if {"pelvis", "lhip", "lknee"} <= simple_names.keys():
         return Evidence("SMPL names", 0.7, f"joints {simple_names['lhip']} and {simple_names['lknee']}")
     return Evidence("own names", 0.5, "the joints' names follow no scheme known here")
 

@@ -190,7 +190,13 @@ class PagePainter:
         self._number += 1
         self._socket.send(json.dumps({"id": self._number, "method": method, "params": parameters}))
         while True:
-            message = json.loads(self._socket.recv(timeout=START_SECONDS))
+            try:
+                message = json.loads(self._socket.recv(timeout=START_SECONDS))
+            except TimeoutError as error:  # an error of the system like those of files, for which nobody should take it
+                raise PoiseError(
+                    f"The browser did not answer for {START_SECONDS:g} s. Close other programs and try again, or "
+                    "record as .html, which needs no browser."
+                ) from error
             if message.get("id") == self._number:
                 if "error" in message:
                     raise PoiseError(f"The browser refused {method}: {message['error'].get('message')}")
