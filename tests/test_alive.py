@@ -499,13 +499,13 @@ def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
 
 
 def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:
-    """It lay on the ground 0.3 s before the chest did: a corpse."""
+    """A neck without muscles lets it fall the last 5 cm at more than 1 m/s."""
     motion, character = longer(4.5)
     run = simulate(motion, character, pushes=[Push("chest", (0.0, 1300.0, 0.0), START, 0.2)])
     assert run.report["events"][0]["outcome"] == "fallen"
-    places = body_positions(character, run.q)[:, [character.roles["chest"], character.roles["head"]], 2]
-    chest, head = ((places > places[-1] + 0.05) * np.arange(len(places))[:, None]).max(axis=0) / 60.0
-    assert head > chest - 0.15
+    head = body_positions(character, run.q)[:, character.roles["head"], 2]
+    last = int(np.flatnonzero(head > head[-1] + 0.05)[-1])
+    assert 30.0 * (head[last] - head[last + 2]) < 0.7
 
 
 def test_neck_and_arms_let_go_last_and_then_entirely() -> None:

@@ -24,8 +24,8 @@ HIGH_HEEL = 0.17
 """An ankle higher than this above the toes belongs to a paw or hoof, as a share of thigh and shin [1]."""
 
 STRAIGHT = 0.9
-"""A leg of which so much is upright in the rest pose, on a figure with arms, stands on its heel, however high its ankle
-is: in a boot or a tall shoe. Paws and hooves are at the end of bent legs [1]."""
+"""A figure with arms whose thigh and shin go straight down by so much of their length in the rest pose stands on its
+heels, however high its ankles are, as in boots. Bent legs end in paws or hooves [1]."""
 
 SUNK = 0.08
 """A hand seen no deeper than this below the feet does not lower the floor, on a figure of a person's size [m]."""
@@ -60,7 +60,7 @@ class Foot:
         slow: Frames in which the foot moves slowest, shape (F,).
         heading: Level direction the foot points in each frame, shape (F, 3).
         drop: Height of the ankle over ball and tip where the foot moves slowly [m].
-        heel: Height of the ankle over a heel that stands by the rest pose (`STRAIGHT`) [m]; 0 where it does not show.
+        heel: Height of the ankle over the heel [m]; 0 if the rest pose does not show that it stands on one; `STRAIGHT`.
     """
 
     chain: Chain

@@ -47,7 +47,7 @@ BESIDE = 0.1
 FAN = 5
 """A fork of so many short branches, far from the root, is a face or a hand."""
 MORE = 2
-"""On one side of the body a limb goes on through such a fork with a branch of so many times the joints of any other."""
+"""A limb goes on through such a fork if one branch has more than so many times the joints of any other [1]."""
 SHORT = 0.8
 """Longest branch of such a fork, over the way from the root to it [1]."""
 
@@ -191,10 +191,9 @@ class JointTree:
             way[j] = 0.0 if j == root else way[int(self.skeleton.parents[j])] + self.lengths[j]
             longest = max((self.lengths[c] + self.reach[c] for c in kids[j]), default=0.0)
             if len(kids[j]) >= FAN and longest < SHORT * way[j]:
-                last, most = sorted(kids[j], key=lambda c: len(self.skeleton.carried_by(c)))[-2:]
-                carries = [len(self.skeleton.carried_by(c)) for c in (last, most)]
-                goes_on = self.is_sided(j) and self.is_sided(most) and carries[1] > MORE * carries[0]
-                found.update(set(kids[j]) - ({most} if goes_on else set()))
+                (second, _), (first, limb) = sorted((len(self.skeleton.carried_by(c)), c) for c in kids[j])[-2:]
+                goes_on = self.is_sided(j) and self.is_sided(limb) and first > MORE * second
+                found.update(set(kids[j]) - ({limb} if goes_on else set()))
         return frozenset(found)
 
     def weight(self, joint: int) -> float:

@@ -215,7 +215,7 @@ class Reading:
 
 
 READ_AS_IS = Reading()
-"""The file says all."""
+"""No option is given: the file alone decides."""
 
 
 def grouped(function: Callable[..., None]) -> Callable[..., None]:

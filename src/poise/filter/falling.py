@@ -39,6 +39,8 @@ STOP = 0.05
 AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
 """Where the hands go, and in a fall backward: before the chest along its way, and to each side of it [m], for a leg of
 0.82 m. Straight behind the back they would prop up the trunk with shoulders and elbows at their limits."""
+BELOW = 0.35
+"""They go so far below the chest, until they are at the ground [m], for a leg of 0.82 m."""
 HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
 LIMP_JOINTS, BEARING_JOINTS = ("hip", "knee"), ("shoulder", "elbow")
@@ -361,21 +363,26 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, work: float) -> 
     return out - min(1.0 - math.sqrt(min(max(0.0, 1.0 - 2.0 * gain / most), 1.0)), SLOWED) * inner
 
 
-def hand_target(chest: Array, fall: Fall, side: float, ground: float, scale: float) -> Array:
+def hand_target(
+    chest: Array, way: Array, back: float, side: float, ground: float, scale: float,
+    reach: tuple[float, float] = AHEAD, below: float = BELOW,
+) -> Array:  # fmt: skip
     """Where a hand goes to break the fall [m], shape (3,).
 
     Args:
         chest: [m], shape (3,).
-        fall: As it is.
+        way, back: Where it falls to, shape (2,), and how far backward, 0 … 1; see `Fall`.
         side: 1 for the hand on the left of the way, −1 for the other.
         ground: Height of the ground [m].
         scale: Leg length / 0.82 m.
+        reach: As `AHEAD`, where the figure does not fall backward.
+        below: As `BELOW`.
     """
-    way, out = fall.way, np.array([-fall.way[1], fall.way[0]])
-    ahead, aside = (a + fall.back * (b - a) for a, b in zip(AHEAD, BEHIND, strict=True))
+    out = np.array([-way[1], way[0]])
+    ahead, aside = (a + back * (b - a) for a, b in zip(reach, BEHIND, strict=True))
     place = chest[:2] + scale * (ahead * way + side * aside * out)
     # no arm reaches the ground from above; it goes ahead of the chest and down with it
-    return np.array([*place, max(ground, float(chest[2]) - 0.35 * scale)])
+    return np.array([*place, max(ground, float(chest[2]) - below * scale)])
 
 
 def hand_acceleration(target: Array, place: Array, velocity: Array) -> Array:

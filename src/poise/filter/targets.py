@@ -231,7 +231,7 @@ def falling_targets(
         if body is None or not high or touches[model.point_body == body + 1].any():
             continue
         here = state.data.xipos[body + 1].copy()
-        target = falling.hand_target(chest, fall, side, ground, setup.scale)
+        target = falling.hand_target(chest, fall.way, fall.back, side, ground, setup.scale)
         pull = falling.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
         offset = state.body_offset(body + 1, here)
         places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))

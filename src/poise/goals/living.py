@@ -17,7 +17,7 @@ import numpy as np
 from poise.body.character import V_SIZES, torque_of
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.filter.falling import BEHIND
+from poise.filter.falling import hand_target
 from poise.goals.body import SIDES
 from poise.goals.goal import Goal, axis_toward, toward
 from poise.goals.lists import STRONG
@@ -208,8 +208,9 @@ class BreakFall(Goal):
 
     Attributes:
         weight: Against the hands' acceleration.
-        ahead: How far before the chest they go, along its way [m]; in a fall backward as `BEHIND` says.
-        aside: Half of their distance [m]; the same.
+        ahead: How far before the chest they go, along its way [m]. In a fall backward `BEHIND` of the filter's falls
+            takes the place of this and of `aside`.
+        aside: Half of their distance [m].
         below: How far below the chest they go, until they are at the ground [m].
         fast: Speed of the center of mass from which it falls [m/s].
         horizon: [s].
@@ -234,16 +235,16 @@ class BreakFall(Goal):
         chest = observed.state.data.xpos[trunk]
         along, _ = observed.state.body_point_motion(trunk, chest)
         out, back = np.array([-way[1], way[0]]), max(0.0, -float(way @ observed.heading))
-        ahead, aside = (a + back * (b - a) for a, b in zip((self.ahead, self.aside), BEHIND, strict=True))
         # each hand on its own side of the way, whichever side of it the figure turns there
         left = observed.state.data.xmat[body.root].reshape(3, 3) @ body.left_axes[0]
         sign = 1.0 if float(left[:2] @ out) >= 0.0 else -1.0
         found: list[Objective] = []
         for part, side in (("left_hand", sign), ("right_hand", -sign)):
             if len(observed.part(part)):
-                place = chest[:2] + scale * (ahead * way + side * aside * out)
-                height = max(observed.ground_height, float(chest[2]) - scale * self.below)
-                target = Target(np.array([*place, height]), along, np.zeros(3))
+                place = hand_target(
+                    chest, way, back, side, observed.ground_height, scale, (self.ahead, self.aside), self.below
+                )
+                target = Target(place, along, np.zeros(3))
                 found += part_toward(observed, part, target, self.weight, self.horizon, "break fall", HASTE)
         return found
 

@@ -45,12 +45,12 @@ AHEAD = 10.0
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
 LAGS, STOPS, HELD, STANDS = 0.03, 0.15, 3.0, 0.05
-"""Where something stands in the way of a figure its clip runs slower from the first distance of the root behind the
-clip's to the second, at which it stops [m], and so for so long after a touch [s]. A clip slower than the last part of
-its speed goes on where the root is back within the first distance."""
+"""If something holds a figure back, its clip slows down once the root is the first distance behind the clip's and
+stops at the second [m]. This goes on for the third number after the last touch [s]. A clip slower than the last number,
+as a part of its speed, waits until the root is within the first distance again."""
 STRIDES, EASED, TRAVELS = 0.4, 0.05, 0.3
-"""A foot in the air lands at this part of the clip's speed first [1]; the speed changes with this half-life [s], in
-clips that travel faster than this [m/s]."""
+"""While a foot is in the air the clip runs at this part of its speed at least [1]. The speed changes with the second
+number as its half-life [s]. Clips that travel no faster than the third number never slow down [m/s]."""
 
 
 class Lists(NamedTuple):
