@@ -5,6 +5,7 @@ then; and a pose at targets by damped least squares, for the start of a run and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,9 @@ FOLDED, BENT = 2.3, 0.1
 CROOKED = 0.8
 """A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
 
+STRIDE = 0.3
+"""A rest pose with one foot so far ahead of the other is a stride, in legs [1]."""
+
 
 def standing_pose(character: Character, poses: Array | None = None) -> Array:
     """Coordinates of how the character stands, shape (nq,).
@@ -54,6 +58,32 @@ def standing_pose(character: Character, poses: Array | None = None) -> Array:
     if off[0] > CROOKED:
         found = int(np.argmin(off))
     return q if found == 0 else poses[found - 1].copy()
+
+
+def standing_as_in(character: Character, motion: Motion) -> Character:
+    """A character on two legs whose rest pose is a stride, with a rest pose "standing" from its clip instead.
+
+    An exporter may write any frame of a walk as the rest pose. The frame whose feet are nearest to straight under their
+    hips takes its place, if its feet are less than half as far apart along the way it faces.
+    """
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    if len(legs) != 2 or STANDING in character.rest_poses or any(b.kind == "hinge" for b in character.bodies):
+        return character
+    poses = np.concatenate([standing_pose(character)[None], motion_to_q(character, motion)])
+    found = 1 + int(np.argmin(_off_standing(character, poses[1:])))
+    places, _ = body_poses(character, poses[[0, found]])
+    hips = places[:, [limb.bodies[0] for limb in legs]]
+    ends = places[:, [end_body(character, limb.name) for limb in legs]]
+    across = (hips[:, 0] - hips[:, 1]) * (1.0, 1.0, 0.0)
+    ahead = np.cross(across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9), (0.0, 0.0, 1.0))
+    strides = np.abs(np.sum((ends[:, 0] - ends[:, 1] - hips[:, 0] + hips[:, 1]) * ahead, axis=1))
+    if strides[0] < STRIDE * character.leg_length or strides[1] > 0.5 * strides[0]:
+        return character
+    turns = {}
+    for body, at in zip(character.bodies, character.q_addresses):
+        if body.kind in ("free", "ball"):
+            turns[body.name] = poses[found, at + Q_SIZES[body.kind] - 4 : at + Q_SIZES[body.kind]].copy()
+    return replace(character, rest_poses={**character.rest_poses, STANDING: turns})
 
 
 def _off_standing(character: Character, poses: Array) -> Array:
