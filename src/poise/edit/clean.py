@@ -130,8 +130,9 @@ def _bridged(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motio
 
 
 def _without_flips(motion: Motion, glitches: Sequence[Glitch], amount: float) -> Motion:
-    """Joints that flip and flip back, turned back between the two; and before the first or after the last flip, where
-    that is short: it is the side that is wrong.
+    """Joints that flip and flip back, turned back between the two if it is there that they are wrong. A foot that stays
+    where it is while a knee changes sides keeps its place. A flip without a second one is turned back before the first
+    or after the last, where that is short: it is the side that is wrong.
     """
     turned, count = motion.rotations.copy(), motion.frame_count
     held: list[tuple[int, slice]] = []
@@ -179,7 +180,7 @@ def _is_wrong(motion: Motion, joint: int, inside: slice, flip: float, *, by_twis
     mean = np.linalg.eigh(q.T @ q)[1][:, -1]  # the sign of a quaternion does not count
     away = rotations.angle_between(q, mean)
     if by_twist:
-        bone = motion.skeleton.offsets[max(motion.skeleton.children[joint], key=_size(motion))]
+        bone = motion.skeleton.offsets[max(motion.skeleton.children[joint], key=_carried_count(motion))]
         turned = rotations.multiply(rotations.conjugate(mean), q)
         twist = rotations.twist_angle(turned, bone / max(float(np.linalg.norm(bone)), 1e-12))
         away = np.abs(np.mod(twist + np.pi, 2.0 * np.pi) - np.pi)
@@ -196,8 +197,8 @@ def _keeps_direction(motion: Motion, joint: int, flip: Glitch) -> bool:
     return float(rotations.angle_between(before, after)) < STAYED * flip.size
 
 
-def _size(motion: Motion) -> Callable[[int], int]:
-    """How many joints hang on each."""
+def _carried_count(motion: Motion) -> Callable[[int], int]:
+    """A function that counts the joints that hang on a joint."""
     return lambda joint: len(motion.skeleton.carried_by(joint))
 
 
@@ -208,7 +209,7 @@ def _end_that_stayed(motion: Motion, joint: int, flip: Glitch) -> int | None:
     """
     at, chain = motion.world[0], [joint]
     while kids := motion.skeleton.children[chain[-1]]:
-        chain.append(max(kids, key=_size(motion)))
+        chain.append(max(kids, key=_carried_count(motion)))
     from_joint = at[[flip.frame, flip.last]][:, chain[1:]] - at[[flip.frame, flip.last]][:, [joint]]
     way = np.linalg.norm(from_joint[1] - from_joint[0], axis=-1)
     for n in range(1, len(way)):
