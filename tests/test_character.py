@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from poise import Push, analyze, simulate
 from poise.body import Character, fit
 from poise.body.anthropometry import DE_LEVA, LEAST_SHARE, capsule_inertia, shares_by_length
 from poise.body.character import Capsule
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.skeleton import Skeleton
+from poise.tracking.retarget import end_body
 from tests.character_figures import DOG, PERSON, PERSON_ENDS, dog, motion, nameless, person, skeleton, turned
 
 PARTS = ("hip", "knee", "foot", "toe", "shoulder", "elbow", "hand", "collar")
@@ -277,6 +279,44 @@ def test_a_high_ankle_over_a_straight_leg_has_a_heel(lift: float) -> None:
     )
     raptor = fit(skeleton(paws, PERSON_ENDS))
     assert any(".heel." in p.name for p in raptor.contact_points) == (lift < 0.17 * 0.82)
+
+
+def on_toes(seed: int) -> Skeleton:
+    """A figure of random size on bent legs that stands on its toes, its ankles at a quarter to a third of a leg."""
+    draw = np.random.default_rng(seed)
+    knee, ankle, lift = draw.uniform(0.18, 0.28), -draw.uniform(0.25, 0.33), draw.uniform(0.2, 0.28)
+    at = {"Leg": (knee, 0.0, -0.34), "Foot": (ankle, 0.0, -0.26), "ToeBase": (0.14, 0.0, -lift)}
+    rows = tuple((n, p, at.get(n.removeprefix("Left").removeprefix("Right"), place)) for n, p, place in PERSON)
+    return skeleton(rows, PERSON_ENDS, scale=float(draw.uniform(0.5, 3.0)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ankles_of_a_figure_on_its_toes_touch_only_when_it_falls(seed: int) -> None:
+    """An ankle over no heel has a point at the end of its shin: it is no sole, and a fallen figure does not sink in."""
+    still = motion(on_toes(seed), {}, frames=240)
+    character = fit(still)
+    ankles = [character.bodies[character.roles[f"{side}_foot"]].joint for side in ("left", "right")]
+    shins = [character.roles[f"{side}_knee"] for side in ("left", "right")]
+    points = [p for p in character.contact_points if p.part == "ankle"]
+    assert [p.body for p in points] == shins
+    np.testing.assert_allclose([p.offset for p in points], still.skeleton.offsets[ankles], atol=1e-9)
+    assert not any(".heel." in p.name for p in character.contact_points)
+    assert all(end_body(character, f"{side}_leg") == character.roles[f"{side}_toe"] for side in ("left", "right"))
+    without = replace(character, contact_points=tuple(p for p in character.contact_points if p.part != "ankle"))
+    kept = [i for i, p in enumerate(character.contact_points) if p.part != "ankle"]
+    told, plain = analyze(still, character), analyze(still, without)
+    assert not np.delete(told.touch.carries, kept, axis=1).any()
+    assert (told.touch.carries[:, kept] == plain.touch.carries).all()
+    assert (told.supports == plain.supports).all()
+    undisturbed = simulate(still, character).motion
+    np.testing.assert_allclose(undisturbed.world[0], still.world[0], atol=1e-9 * character.leg_scale)
+
+    for way in ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
+        force, lasts = 14.0 * character.mass * np.array([*way, 0.0]), 0.4 * character.leg_scale**0.5
+        push = Push("chest", tuple(force), start=0.3, duration=lasts)
+        end = simulate(still, character, pushes=[push]).motion.world[0][-60:]
+        assert end[:, 0, 2].min() < 0.5 * still.world[0][0, 0, 2]  # it lies
+        assert end[:, ankles, 2].min() - character.floor > 0.01 * character.leg_length
 
 
 def test_capsules_are_a_person_s() -> None:

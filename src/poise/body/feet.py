@@ -122,6 +122,10 @@ class Ground:
         """Middle of the heel and of the ball of a foot's body, and unit normal to the ankle; None for paws."""
         return _sole_plane([p for p in self.soles if p.body == body])
 
+    def has_heel(self, foot: Foot) -> bool:
+        """Whether a foot stands on its heel: not on its toes alone, as paws and hooves do."""
+        return any(p.body == foot.ankle and ".heel." in p.name for p in self.soles)
+
 
 def find_ground(poses: Poses, anatomy: Anatomy, frames: Frames, names: tuple[str, ...]) -> Ground:
     """Feet, floor and soles of a figure.

@@ -4,7 +4,7 @@ Anatomy (what the joints are for), frames (which of them are bodies), ground (fe
 joints (kinds and limits), contact points.
 
 Shapes are capsules as thick as that part of a figure is. Contact points are soles fitted to the clip, and small spheres
-on hands, knees, elbows, head and trunk.
+on hands, knees, elbows, head, trunk and ankles without a heel.
 """
 
 from __future__ import annotations
@@ -132,25 +132,27 @@ def make_contact_points(
     frames: Frames, names: tuple[str, ...], ground: Ground, shapes: Shapes
 ) -> tuple[ContactPoint, ...]:
     """Soles and spheres of all bodies, their names unique."""
-    points = [*ground.soles, *_body_spheres(frames, names, shapes, ground.floor)]
+    points = [*ground.soles, *_body_spheres(frames, names, shapes, ground)]
     unique = unique_names(p.name for p in points)
     return tuple(ContactPoint(n, p.body, p.offset, p.radius, p.part) for n, p in zip(unique, points))
 
 
-def _body_spheres(frames: Frames, names: tuple[str, ...], shapes: Shapes, floor: float) -> list[ContactPoint]:
+def _body_spheres(frames: Frames, names: tuple[str, ...], shapes: Shapes, ground: Ground) -> list[ContactPoint]:
     """Spheres on hands, knees, elbows, head and trunk, as thick as the body there but not thicker than the clip shows.
+
+    An ankle over no heel has one of half the foot's thickness, at the end of the shin, so that it is no part of a sole.
 
     Args:
         frames: Body frames over the poses.
         names: Unique name of each body.
         shapes: Of the bodies.
-        floor: Height of the floor [m].
+        ground: How the figure stands.
     """
     radii = shapes.radii
     points: list[ContactPoint] = []
 
     def add(label: str, body: int, offset: Array, radius: float, part: str) -> None:
-        center, fitting = _out_of_floor(frames, body, offset, radius, floor)
+        center, fitting = _out_of_floor(frames, body, offset, radius, ground.floor)
         points.append(ContactPoint(f"{names[body]}.{label}", body, center, fitting, part))
 
     for i, part in enumerate(frames.parts):
@@ -174,6 +176,8 @@ def _body_spheres(frames: Frames, names: tuple[str, ...], shapes: Shapes, floor:
             label = f"{frames.sides[i]}_{'hip' if part == 'thigh' else 'shoulder'}"
             thick = 0.9 * r if part == "thigh" else 1.1 * r
             add(label, frames.parents[i], frames.offsets[i], thick, "trunk")
+    for ankle in (foot.ankle for foot in ground.feet if foot.has_ankle and not ground.has_heel(foot)):
+        add("ankle", frames.parents[ankle], frames.offsets[ankle], 0.5 * radii[ankle], "ankle")
     if not points and len(names):
         for i, tips in enumerate(frames.tips):
             add("end", i, tips[0] if tips else np.zeros(3), radii[i], "trunk")

@@ -103,7 +103,8 @@ class ContactPoint:
         body: Index of its body.
         offset: Center in the body's frame [m], shape (3,).
         radius: The touching point lies this far from the center against the surface's normal [m]; 0 for soles.
-        part: "foot", "hand", "knee", "elbow", "head" or "trunk"; "thing" for what is not a figure.
+        part: "foot", "hand", "knee", "elbow", "head" or "trunk"; "ankle" of a foot without a heel; "thing" for what is
+            not a figure.
     """
 
     name: str

@@ -241,7 +241,7 @@ class _PointTable(_Table):
     body: str
     offset: Triple
     radius: Annotated[float, Field(ge=0.0, allow_inf_nan=False)] = 0.0
-    part: Literal["foot", "hand", "knee", "elbow", "head", "trunk", "thing"]
+    part: Literal["foot", "ankle", "hand", "knee", "elbow", "head", "trunk", "thing"]
 
 
 class _LimbTable(_Table):

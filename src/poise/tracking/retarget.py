@@ -283,7 +283,7 @@ def end_body(character: Character, limb: str) -> int:
     chosen = next(item for item in character.limbs if item.name == limb)
     if chosen.kind == "leg":
         feet = [b for role, b in character.roles.items() if role.endswith("foot") and b in chosen.bodies]
-        touching = [p.body for p in character.contact_points if p.body in chosen.bodies]
+        touching = [p.body for p in character.contact_points if p.body in chosen.bodies and p.part != "ankle"]
         if feet and (feet[0] in touching or not touching):
             return feet[0]
         if feet:
