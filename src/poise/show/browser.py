@@ -192,7 +192,7 @@ class PagePainter:
         while True:
             try:
                 message = json.loads(self._socket.recv(timeout=START_SECONDS))
-            except TimeoutError as error:  # an error of the system like those of files, for which nobody should take it
+            except TimeoutError as error:  # as an OSError it would be reported as a file that cannot be written
                 raise PoiseError(
                     f"The browser did not answer for {START_SECONDS:g} s. Close other programs and try again, or "
                     "record as .html, which needs no browser."
