@@ -20,6 +20,7 @@ from poise.filter.falling import (
     BEARING_JOINTS,
     Fall,
     bearing,
+    begun,
     calmness,
     held_longer,
     kept,
@@ -506,6 +507,21 @@ def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:
     head = body_positions(character, run.q)[:, character.roles["head"], 2]
     last = int(np.flatnonzero(head > head[-1] + 0.05)[-1])
     assert 30.0 * (head[last] - head[last + 2]) < 0.7
+
+
+def test_a_chin_goes_to_the_chest_in_a_fall_backward_alone() -> None:
+    """The walk goes along −y."""
+    motion, character = walk()
+    q, head = motion_to_q(character, motion)[0], character.roles["head"]
+    places, turns = (x[0] for x in body_poses(character, q[None]))
+    up = rotations.rotate(rotations.conjugate(turns[head]), np.array([0.0, 0.0, 1.0]))
+    back, ahead = (
+        rotations.rotate(body_poses(character, fall.q[None])[1][0, head], up)
+        for fall in (begun(character, q, np.array([0.0, y, -1.0]), places) for y in (1.0, -1.0))
+    )
+    assert back[1] < -0.5
+    assert abs(back[0]) < 0.2, "not aside"
+    assert ahead[2] == pytest.approx(1.0)
 
 
 def test_neck_and_arms_let_go_last_and_then_entirely() -> None:

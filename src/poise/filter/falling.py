@@ -1,9 +1,9 @@
 """Targets of a figure that has lost its balance: hands go to the ground first, then muscles let go.
 
-Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down. Then hips and
-knees go limp under what they bear, and other limbs sink by their own weight, slowed down by tissue; arms let the trunk
-down the last bit. After a second all joints settle where they are. What touches the ground is asked to stay where it
-is, as far as friction can.
+Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; so is the neck in
+a fall backward. Then hips and knees go limp under what they bear, and other limbs sink by their own weight, slowed down
+by tissue; arms let the trunk down the last bit. After a second all joints settle where they are. What touches the
+ground is asked to stay where it is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poise.body.character import V_SIZES, Character
+from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
@@ -32,6 +33,8 @@ FASTEST_SINKING = 60.0
 """A light limb sinks no faster than so [rad/s²]."""
 BENT = {"knee": 0.9, "hip": 0.35, "hip backward": 0.9}
 """How far knees and hips bend in a fall [rad]."""
+TUCKED = 0.7
+"""How far the neck bends forward in a fall backward, chin to the chest, so that the head lands later [rad]."""
 HASTE = 12.0
 """Frequency with which hands go to the ground [1/s]."""
 STOP = 0.05
@@ -262,6 +265,28 @@ def bent(character: Character, q: Array, way: Array, facing: Array) -> Array:
     return out
 
 
+def tucked(character: Character, q: Array, ahead: Array) -> Array:
+    """A pose (nq,) with the neck bent ahead.
+
+    Args:
+        character: The bodies.
+        q: The pose, shape (nq,).
+        ahead: Where to, horizontal, shape (2,); by `TUCKED` for a unit vector, by less for a shorter one.
+    """
+    out, (places, turns) = q.copy(), (x[0] for x in body_poses(character, q[None]))
+    for limb in character.limbs:
+        if limb.kind != "neck":
+            continue
+        up = places[limb.bodies[-1]] - places[character.bodies[limb.bodies[0]].parent]
+        turn = np.cross(up / max(float(np.linalg.norm(up)), 1e-9), [*ahead, 0.0])
+        turn *= TUCKED / len(limb.bodies)
+        for body in limb.bodies:
+            if character.bodies[body].kind == "ball":
+                at, own = character.q_addresses[body], rotations.rotate(rotations.conjugate(turns[body]), turn)
+                out[at : at + 4] = rotations.multiply(q[at : at + 4], rotations.from_rotation_vector(own))
+    return out
+
+
 def resting_accelerations(velocities: Array, axes: Array, touches: Flags) -> tuple[Array, Array]:
     """Accelerations asked of contact points along their axes [m/s²], and how much they matter [1], shapes (3 P,).
 
@@ -418,4 +443,5 @@ def begun(character: Character, q: Array, velocity: Array, places: Array) -> Fal
         x, y, _ = (places[hips[0]] - places[hips[1]]).tolist()
         facing = np.array([y, -x]) / max(math.hypot(x, y), 1e-9)
     way = velocity[:2] / size if size > 1e-6 else facing
-    return Fall(bent(character, q, way, facing), way, back=max(0.0, -float(way @ facing)))
+    back = max(0.0, -float(way @ facing))
+    return Fall(tucked(character, bent(character, q, way, facing), back * facing), way, back=back)
