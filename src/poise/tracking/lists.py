@@ -221,7 +221,7 @@ class Lists:
         self.ends = np.array([end_body(character, role.limb) + 1 for role in driven], dtype=np.int64)
         self._end_points = np.arange(first_end, first_end + len(driven))
         self._is_support = np.array([role.kind == "support" for role in driven])
-        self.dof_weight = np.zeros(model.nv)
+        self.dof_weight, self._held_longer = np.zeros(model.nv), falling.held_longer(character, model)
         self.free: dict[str, tuple[int, int]] = {}
         self._joint_weights(roles)
         self._strength = np.maximum(torque_limits(character), self._carrying_strength(roles))
@@ -474,7 +474,7 @@ class Lists:
         state, count = step.state, len(ground.gap)
         low, rest = 0.012 * self.character.leg_scale, np.zeros(state.model.point_count - count, np.bool_)
         touches = np.append(ground.gap < low, rest)
-        held, error = falling.held_longer(self.character, self.model), self.model.difference(q, fall.q, 1.0)
+        held, error = self._held_longer, self.model.difference(q, fall.q, 1.0)
         bears, tension = falling.bearing(self.model, touches), falling.tension(fall, held)
         pull = falling.joint_accelerations(error, v, falling.sinking(self.model, state, bears), tension)
         pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
