@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from poise.body.character import Character
 from poise.check.capture import small_glitches
 from poise.core import rotations
 from poise.core.motion import Motion
+from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.edit.budget import Budget, Scope
 from poise.edit.report import Changes, Edited, report_of
@@ -180,7 +181,7 @@ def _is_wrong(motion: Motion, joint: int, inside: slice, flip: float, *, by_twis
     mean = np.linalg.eigh(q.T @ q)[1][:, -1]  # the sign of a quaternion does not count
     away = rotations.angle_between(q, mean)
     if by_twist:
-        bone = motion.skeleton.offsets[max(motion.skeleton.children[joint], key=_carried_count(motion))]
+        bone = motion.skeleton.offsets[_main_child(motion.skeleton, joint)]
         turned = rotations.multiply(rotations.conjugate(mean), q)
         twist = rotations.twist_angle(turned, bone / max(float(np.linalg.norm(bone)), 1e-12))
         away = np.abs(np.mod(twist + np.pi, 2.0 * np.pi) - np.pi)
@@ -197,9 +198,9 @@ def _keeps_direction(motion: Motion, joint: int, flip: Glitch) -> bool:
     return float(rotations.angle_between(before, after)) < STAYED * flip.size
 
 
-def _carried_count(motion: Motion) -> Callable[[int], int]:
-    """A function that counts the joints that hang on a joint."""
-    return lambda joint: len(motion.skeleton.carried_by(joint))
+def _main_child(skeleton: Skeleton, joint: int) -> int:
+    """The child that most joints hang on."""
+    return max(skeleton.children[joint], key=lambda child: len(skeleton.carried_by(child)))
 
 
 def _end_that_stayed(motion: Motion, joint: int, flip: Glitch) -> int | None:
@@ -208,8 +209,8 @@ def _end_that_stayed(motion: Motion, joint: int, flip: Glitch) -> int | None:
     None if all below go along, as where a limb is turned as a whole.
     """
     at, chain = motion.world[0], [joint]
-    while kids := motion.skeleton.children[chain[-1]]:
-        chain.append(max(kids, key=_carried_count(motion)))
+    while motion.skeleton.children[chain[-1]]:
+        chain.append(_main_child(motion.skeleton, chain[-1]))
     from_joint = at[[flip.frame, flip.last]][:, chain[1:]] - at[[flip.frame, flip.last]][:, [joint]]
     way = np.linalg.norm(from_joint[1] - from_joint[0], axis=-1)
     for n in range(1, len(way)):
