@@ -33,8 +33,9 @@ def open_file(path: str, kind: str, rate: float) -> None:
     else:
         bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False, anim_offset=0.0)
     let_bones_move()
-    settle_armatures()
-    settle_tips()
+    curves = curves_by_path()
+    settle_armatures(curves)
+    settle_tips(curves)
     skin_every_vertex()
     put_keys_on_frames(rate)
 
@@ -116,16 +117,26 @@ def skin_every_vertex() -> None:
                 groups[weight[0]].add([index], weight[1], "REPLACE")
 
 
-def settle_armatures() -> None:
+def curves_by_path() -> dict[str, list[tuple]]:
+    """All curves of all actions with what holds each, by what they move."""
+    found = {}
+    for action in bpy.data.actions:
+        for holder in holders_of(action):
+            for curve in holder.fcurves:
+                found.setdefault(curve.data_path, []).append((holder, curve))
+    return found
+
+
+def settle_armatures(curves: dict[str, list[tuple]]) -> None:
     """An armature that stands still in all actions is not a bone: what keeps it there are no keys."""
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE":
             paths = {"location", "rotation_quaternion", "rotation_euler", "scale"}
-            for (path, index), value in without_still_keys(paths, 1e-6).items():
+            for (path, index), value in without_still_keys(curves, paths, 1e-6).items():
                 getattr(thing, path)[index] = value
 
 
-def settle_tips() -> None:
+def settle_tips(curves: dict[str, list[tuple]]) -> None:
     """A last bone without skin that stands still on its parent rests there.
 
     Blender 4.5 takes its rest from the bind pose, but measures its keys from elsewhere.
@@ -135,13 +146,15 @@ def settle_tips() -> None:
         for bone in thing.pose.bones if thing.type == "ARMATURE" else ():
             if not bone.children and bone.name not in skinned:
                 paths = {f'pose.bones["{bone.name}"].{what}' for what in ("location", "rotation_quaternion", "scale")}
-                if without_still_keys(paths, 1e-4):
+                if without_still_keys(curves, paths, 1e-4):
                     bone.matrix_basis.identity()
 
 
-def without_still_keys(paths: set[str], tolerance: float) -> dict[tuple[str, int], float]:
+def without_still_keys(
+    curves: dict[str, list[tuple]], paths: set[str], tolerance: float
+) -> dict[tuple[str, int], float]:
     """Remove the curves of these paths and give their values, if none of them moves in any action; else nothing."""
-    held = [(h, c) for a in bpy.data.actions for h in holders_of(a) for c in h.fcurves if c.data_path in paths]
+    held = [pair for path in paths for pair in curves.get(path, ())]
     values = {}
     for _, curve in held:
         keys = values.setdefault((curve.data_path, curve.array_index), [])
@@ -150,6 +163,8 @@ def without_still_keys(paths: set[str], tolerance: float) -> dict[tuple[str, int
         return {}
     for holder, curve in held:
         holder.fcurves.remove(curve)
+    for path in paths:
+        curves.pop(path, None)
     return {where: keys[0] for where, keys in values.items() if keys}
 
 
