@@ -98,6 +98,13 @@ def in_blender(script: Path, text: str, *words: str) -> None:
     subprocess.run([*call, *words], capture_output=True, check=True, timeout=300)
 
 
+def made_in_blender(folder: Path, text: str) -> Motion:
+    """The motion of the FBX that a script writes."""
+    file = folder / "made.fbx"
+    in_blender(folder / "make.py", text, str(file))
+    return poise.load(file)
+
+
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -148,9 +155,7 @@ def test_skin_and_clips_stay(tmp_path: Path) -> None:
 @needs_blender
 @pytest.mark.long
 def test_a_bone_that_rests_on_its_parents_tip_moves_as_its_keys_say(tmp_path: Path) -> None:
-    file = tmp_path / "touching.fbx"
-    in_blender(tmp_path / "make.py", TOUCHING, str(file))
-    motion = poise.load(file)
+    motion = made_in_blender(tmp_path, TOUCHING)
     places = motion.world[0][:, motion.skeleton.names.index("hips")]
     assert np.linalg.norm(places[-1] - places[0]) == pytest.approx(3.0, abs=1e-4)
 
@@ -158,9 +163,7 @@ def test_a_bone_that_rests_on_its_parents_tip_moves_as_its_keys_say(tmp_path: Pa
 @needs_blender
 @pytest.mark.long
 def test_loose_vertices_and_scenery_make_no_bone_and_clips_start_at_0(tmp_path: Path) -> None:
-    file = tmp_path / "loose.fbx"
-    in_blender(tmp_path / "make.py", LOOSE, str(file))
-    motion = poise.load(file)
+    motion = made_in_blender(tmp_path, LOOSE)
     assert not [name for name in motion.skeleton.names if "neutral" in name]
     assert {"Bone", "tip"} <= set(motion.skeleton.names)
     assert motion.source is not None
