@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from poise.show.live import Source
     from poise.show.scene import Scene
     from poise.synthesis.run import SynthesisResult
+    from poise.tracking.live import LiveResult
+    from poise.tracking.run import TrackResult
 
 
 PREPARING = "Preparing"
@@ -78,12 +80,18 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return seen.st_ino, seen.st_mtime_ns
 
 
+def _usual_scene(result: Any) -> Scene:
+    from poise.show.result_scene import scene_of
+
+    return scene_of(result)
+
+
 def keep(
-    result: Any,
+    result: SimulationResult | SynthesisResult | TrackResult | LiveResult,
     output: Path | None,
     report: Path | None,
     record: Path | None,
-    scene: Callable[..., Scene] | None = None,
+    scene: Callable[[Any], Scene] = _usual_scene,
     **look: Any,
 ) -> None:
     """Write what was asked for of a run, or nothing: its motion, its report, its recording.
@@ -91,7 +99,7 @@ def keep(
     Args:
         result: What came of the run: a result of filter, synthesis or tracking.
         output, report, record: Where to.
-        scene: Makes what is recorded of a result; `poise.show.result_scene.scene_of` if not given.
+        scene: Makes what is recorded of a result; by default `poise.show.result_scene.scene_of`, not for tracking.
         look: As for `draw`.
     """
     from poise.io.files import all_or_none, write_json
@@ -101,14 +109,11 @@ def keep(
             import poise.io
 
             poise.io.save(result.motion, output)
-        if report is not None and isinstance(result.report, dict):
-            write_json(report, result.report)
-        elif report is not None:
-            result.report.save(report)
+        if report is not None:
+            said = result.report
+            write_json(report, said) if isinstance(said, dict) else said.save(report)
         if record is not None:
-            from poise.show.result_scene import scene_of
-
-            draw((scene or scene_of)(result), record, **look)
+            draw(scene(result), record, **look)
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:
