@@ -239,20 +239,19 @@ def tone(velocity: Array, fall: Fall, held: Array) -> Array:
     return TONE * np.clip(tension(fall, held)[6:] + SLACK + np.abs(velocity[6:]) / BRISK + settled, 0.0, 1.0)
 
 
-def bent(character: Character, q: Array, way: Array, facing: Array) -> Array:
+def bent(character: Character, q: Array, back: float) -> Array:
     """The pose (nq,) of a fall: that in which it begins with knees and hips bent, the hips more in a fall backward.
 
     Args:
         character: The bodies.
         q: The pose in which it begins, shape (nq,).
-        way, facing: Horizontal ways of the fall and of the figure, unit vectors, shape (2,).
+        back: How far it falls backward, 0 … 1.
     """
     out = q.copy()
-    backward = max(0.0, -float(way @ facing))
     for limb in character.limbs:
         if limb.kind != "leg":
             continue
-        angles = (BENT["hip"] + backward * (BENT["hip backward"] - BENT["hip"]), BENT["knee"])
+        angles = (BENT["hip"] + back * (BENT["hip backward"] - BENT["hip"]), BENT["knee"])
         for body, angle in zip(limb.bodies, angles, strict=False):
             limits, at = character.bodies[body].limits, character.q_addresses[body]
             if limits is None:
@@ -444,4 +443,4 @@ def begun(character: Character, q: Array, velocity: Array, places: Array) -> Fal
         facing = np.array([y, -x]) / max(math.hypot(x, y), 1e-9)
     way = velocity[:2] / size if size > 1e-6 else facing
     back = max(0.0, -float(way @ facing))
-    return Fall(tucked(character, bent(character, q, way, facing), back * facing), way, back=back)
+    return Fall(tucked(character, bent(character, q, back), back * facing), way, back=back)
