@@ -17,6 +17,7 @@ from PIL import Image
 import poise
 from poise.cli.app import app, run
 from poise.cli.outcome import SOLVER
+from poise.core.errors import PoiseError
 from poise.filter.setup import Counts
 from poise.phases.glitches import find_glitches
 from tests.clips import MOTIONS, needs_motions
@@ -215,6 +216,25 @@ def test_a_body_may_have_spaces_in_its_name(walk: Path, tmp_path: Path) -> None:
     _, report = simulate(spaced, tmp_path / "out.bvh", "--push", f"{name.upper()} 50 0 0 @0.2+0.1")
     assert report["events"][0]["body"] == name.upper()
     assert report["events"][0]["joint_peak_deg"] > 0.5
+
+
+@pytest.mark.parametrize("command", ["simulate", "edit mend"])
+def test_a_picture_that_cannot_be_drawn_leaves_the_clip(
+    command: str, walk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def silent(*_: object, **__: object) -> None:
+        raise PoiseError("The browser did not answer for 60 s.")
+
+    monkeypatch.setattr("poise.show.record", silent)
+    out, report = tmp_path / "out.bvh", tmp_path / "out.json"
+    words = [*command.split(), str(walk), "-o", str(out), "--record", str(tmp_path / "out.png")]
+    assert run([*words, "--report", str(report)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "poise: The browser did not answer for 60 s."
+    assert said[-2].startswith(f"Written: {out}")
+    assert poise.load(out).frame_count > 2
+    assert report.exists()
+    assert not (tmp_path / "out.png").exists()
 
 
 def test_a_strip_is_drawn(walk: Path, tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -170,6 +172,26 @@ def test_pages_that_are_only_looked_at_are_kept_in_one_place_and_not_for_ever(
 
 @needs_page
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
+def test_a_page_is_served_on_a_port_until_ctrl_c(walk: Path, tmp_path: Path) -> None:
+    pytest.importorskip("websockets")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "poise", "view", str(walk), "--port", str(port), "--headless"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        assert said.startswith(f"Open http://127.0.0.1:{port}/?token=")
+        with urlopen(said.split()[1]) as answer:
+            assert b"poise-recording" in answer.read()
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+    assert run(["view", str(walk), "--port", str(port), "--record", str(tmp_path / "a.html")]) == 2
+
+
+@needs_page
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
 @pytest.mark.parametrize("is_saved", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_path: Path, is_saved: bool) -> None:
     pytest.importorskip("websockets")
@@ -185,8 +207,8 @@ def test_a_live_run_ends_with_ctrl_c_and_saves_its_last_round(walk: Path, tmp_pa
 
         address = said.split()[2]
         origin = address.split("/?")[0]
-        socket = address.replace("http://", "ws://").replace("/?", "/ws?")
-        with connect(socket, origin=origin, max_size=None) as page:  # type: ignore[arg-type]
+        channel = address.replace("http://", "ws://").replace("/?", "/ws?")
+        with connect(channel, origin=origin, max_size=None) as page:  # type: ignore[arg-type]
             while not (isinstance(message := page.recv(timeout=60.0), bytes) and message[0] == 1):
                 pass  # until it runs
             process.send_signal(signal.SIGINT)

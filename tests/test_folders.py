@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import poise
@@ -53,6 +54,26 @@ def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.Captu
     states = {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()}
     assert states["broken.bvh"] == "failed"
     assert list(states.values()).count("done") == 3
+
+
+def test_one_pose_is_left_out_and_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clips, out = tmp_path / "clips", tmp_path / "out"
+    clips.mkdir()
+    walk = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    poise.save(walk, clips / "a.bvh")
+    poise.save(walk.frames(np.array([0])), clips / "pose.bvh")
+    assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1"]) == 0
+    told = capsys.readouterr()
+    assert "1 of 2 clips done, 1 left out, of one pose each." in told.out
+    assert "pose.bvh: one pose, left out." in told.err
+    assert {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()} == {
+        "a.bvh": "done",
+        "pose.bvh": "pose",
+    }
+    assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1", "--resume"]) == 0
+    assert "0 of 0 clips done (2 were done before)" in capsys.readouterr().out
+    assert run(["check", str(clips / "pose.bvh")]) == 0
+    assert "One pose, not judged" in capsys.readouterr().out
 
 
 def test_the_page_of_a_folder_says_who_falls(tmp_path: Path) -> None:

@@ -314,6 +314,22 @@ def test_a_clip_is_found_by_the_short_end_of_its_name(tmp_path: Path, asked: str
     assert motion.source.clip == 1
 
 
+@pytest.mark.parametrize("asked", ["walking_man", "Walking Man", "walking"])
+def test_a_clip_is_found_by_a_part_of_its_name_and_by_file_at_clip(tmp_path: Path, asked: str) -> None:
+    def three(content: dict[str, Any]) -> None:
+        names = ("Rig|idle|base", "Rig|walking_man|base", "Rig|run|base")
+        content["animations"] = [dict(content["animations"][0], name=n) for n in names]
+
+    path = gltf_of(tmp_path, three)
+    for motion in (poise.io.load(path, clip=asked), poise.io.load(f"{path}@{asked}")):
+        assert motion.source is not None
+        assert motion.source.clip == 1
+    with pytest.raises(FileFormatError, match=r"Rig\|idle\|base.*Rig\|walking_man\|base.*Rig\|run\|base"):
+        poise.io.load(path, clip="base")
+    with pytest.raises(FileFormatError, match="no_such"):
+        poise.io.load(f"{path}@no_such")
+
+
 def test_a_walk_above_the_origin_is_told(tmp_path: Path) -> None:
     from poise.cli.describe import describe_motion
 

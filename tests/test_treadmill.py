@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,9 +11,12 @@ import pytest
 import poise
 from poise.body import fit
 from poise.body.posing import joint_deviations
+from poise.cli.app import run as run_command
+from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.filter.forces import Force
 from poise.filter.treadmill import Treadmill
+from poise.world import Clip
 
 VELOCITY = {"walk": np.array([0.0, -1.07, 0.0]), "quadruped": np.array([0.0, -1.45, 0.0])}
 """Of the samples, from their first to their last frame [m/s]."""
@@ -55,6 +59,27 @@ def test_a_walk_without_its_travel_has_the_same_contacts_and_reacts_as_with_it(n
     )
     assert here.report["floor_velocity_m_s"] == pytest.approx((-VELOCITY[name]).tolist(), abs=1e-3)
     assert there.report["floor_velocity_m_s"] == [0.0, 0.0, 0.0]
+
+
+def test_in_a_world_its_feet_slide_and_that_is_said_or_it_goes_ahead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    motion = on_the_spot("walk")
+    with pytest.warns(MotionWarning, match=r"walks on the spot.* at 1\.07 m/s\. .*travels = true"):
+        Clip(motion)
+    poise.save(motion, tmp_path / "spot.npz")
+    for travels in (False, True):
+        text = f'schema = "poise.scene/1"\n[[figures]]\nname = "ada"\nclip = "spot.npz"\ntravels = {travels}\n'
+        (tmp_path / "street.toml").write_text(text.replace("T", "t").replace("F", "f"))
+        words = ["world", str(tmp_path / "street.toml"), "-o", str(tmp_path / "ada.bvh"), "--seconds", "1"]
+        assert run_command([*words, "--overwrite"]) == 0
+        assert ("walks on the spot" in capsys.readouterr().err) == (not travels)
+        hips = poise.load(tmp_path / "ada.bvh").world[0][:, 0]
+        way = float(np.linalg.norm((hips[-1] - hips[0])[:2]))
+        assert way == pytest.approx(1.07 if travels else 0.0, abs=0.15)  # hips also sway
+    words = ["simulate", str(tmp_path / "spot.npz"), "-o", str(tmp_path / "out.bvh"), "--scene", "rubble:3,1"]
+    assert run_command(words) == 0
+    assert "feet slide on the floor of the scene" in capsys.readouterr().err
 
 
 def test_what_comes_back_stays_on_the_spot() -> None:

@@ -40,6 +40,7 @@ MOTION_ENDINGS = frozenset({".bvh", ".amc", ".glb", ".gltf", ".npz", ".usda", ".
 """Files with these endings are clips whatever they hold: what cannot be read of them is a fault."""
 MAYBE_ENDINGS = frozenset({".txt", ".json", ".usd", ".csv"})
 """Files with these endings may be anything: only those that look like a motion count."""
+ONE_POSE = "One pose, not judged: a check needs a motion."
 
 
 def clip_files(paths: Sequence[Path]) -> tuple[Path, ...]:
@@ -305,7 +306,7 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         findings,
         measures_of(clip, quality, scale, samples),
         notes=tuple(note for note in notes if note),
-        unjudged=unsure.unjudged,
+        unjudged=unsure.unjudged if clip.motion.frame_count > 1 else (ONE_POSE,),
         facts=facts_of(clip, scale, samples.gait),
         samples=replace(samples, is_counted=not any(f.name == "frame-rate" for f in findings))
         if wanted.samples

@@ -19,7 +19,7 @@ from poise.cli import options
 from poise.cli.app import note, out, output_paths, print_json, progress, waiting
 from poise.cli.folder import over_folders
 from poise.cli.options import option
-from poise.cli.outcome import draw, require_kinds, summarize_edit
+from poise.cli.outcome import draw_last, require_kinds, summarize_edit
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from poise.core.typing import Array
     from poise.edit import Budget, Edited, Scope
     from poise.goals.surroundings import Scene as Surroundings
+    from poise.show.scene import Scene
 
 Flight = Annotated[
     list[str] | None,
@@ -193,17 +194,21 @@ def write(asked: Common, motion: Motion, edited: Edited, around: Surroundings | 
         poise.io.save(edited.motion, asked.output)
         if asked.report is not None:
             edited.report.save(asked.report)
-        if asked.record is not None:
+    if (record := asked.record) is not None:
+
+        def drawn() -> Scene:
             from poise.show.motion_scene import scene_of_edit
 
-            has_layers = asked.record.suffix.lower() == ".html"
+            has_layers = record.suffix.lower() == ".html"
             choices = edited.report.motions() if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
             scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers, choices=choices)
             if around is not None:
                 from poise.show.synthesis_scene import props_of
 
                 scene = replace(scene, props=scene.props + props_of(around, (), scene.times))
-            draw(scene, asked.record)
+            return scene
+
+        draw_last(drawn, record, asked.output, asked.report)
     if asked.json:
         print_json(edited.report.data)
     else:

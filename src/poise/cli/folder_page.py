@@ -23,6 +23,8 @@ MEASURES = {
     "warnings": ("warned",),
 }
 """Columns of the summary, and where reports hold them."""
+POSE = "pose"
+"""State of a clip of one frame, which was left out."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Done:
 
     name: str
     state: str
-    """ "done" or "failed"."""
+    """ "done", "failed", or `POSE` for a clip of one frame where a motion is needed."""
     message: str
     target: str
     key: str

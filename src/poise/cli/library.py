@@ -94,6 +94,8 @@ def check_one(
         if counts:
             names = ", ".join(f"{name} ×{n}" if n > 1 else name for name, n in counts.items())
             typer.echo(f"warning: {how_bad}: {names}.", err=True)
+    for sentence in report.unjudged:
+        typer.echo(f"warning: {sentence}", err=True)
     failing = sum(f.fails for f in report.findings)
     measures = {k: report.measures.get(k) for k in ("frames", "fps")}
     print_json(measures | {"failing": failing, "warned": len(report.findings) - failing})

@@ -94,7 +94,7 @@ def keep(
     scene: Callable[[Any], Scene] = _usual_scene,
     **look: Any,
 ) -> None:
-    """Write what was asked for of a run, or nothing: its motion, its report, its recording.
+    """Write what was asked for of a run: its motion and its report, or neither; then its recording.
 
     Args:
         result: What came of the run: a result of filter, synthesis or tracking.
@@ -112,8 +112,18 @@ def keep(
         if report is not None:
             said = result.report
             write_json(report, said) if isinstance(said, dict) else said.save(report)
-        if record is not None:
-            draw(scene(result), record, **look)
+    if record is not None:
+        draw_last(lambda: scene(result), record, output, report, **look)
+
+
+def draw_last(scene: Callable[[], Scene], path: Path, *written: Path | None, **look: Any) -> None:
+    """Draw a scene after these files were written. Where it cannot be drawn they stay, and that is said."""
+    try:
+        draw(scene(), path, **look)
+    except Exception:
+        if kept := [str(p) for p in written if p is not None]:
+            note(f"Written: {', '.join(kept)}. Not written: {path}, for this reason:")
+        raise
 
 
 def draw(scene: Scene, path: Path, **look: Any) -> None:

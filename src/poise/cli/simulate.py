@@ -199,7 +199,7 @@ def simulate(
 
     whole = reading.load(file)
     motion = options.part_of(whole, start, end)
-    advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live)
+    advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live, has_scene=scene is not None and not live)
     if loop:
         motion = _looped(motion, pushes)
     require_felt(pushes, motion.duration, is_allowed=allow, is_live=live)
@@ -371,7 +371,7 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
 # --- warnings before the run: problems of the clip and of its options, each with its cure
 
 
-def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> None:
+def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool, has_scene: bool = False) -> None:
     """What a user should know of the clip.
 
     Args:
@@ -379,6 +379,7 @@ def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> No
         motion: The part of it that is kept.
         start: Where that begins [s].
         is_level: The ground is level and stays so.
+        has_scene: There are bodies around it, so that the ground stays where it is.
     """
     from poise.phases.glitches import find_glitches, leading_rest_frames
     from poise.phases.travel import is_in_place
@@ -399,6 +400,11 @@ def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool) -> No
         )
     if not is_level and is_in_place(whole):
         note("warning: the clip walks in place; slopes and stairs need a clip that travels.")
+    elif has_scene and is_in_place(whole):
+        note(
+            "warning: the clip walks in place, so its feet slide on the floor of the scene. As a figure of the scene "
+            "file with travels = true it goes ahead in `poise world`."
+        )
 
 
 def require_felt(pushes: Sequence[Force], duration: float, *, is_allowed: bool, is_live: bool) -> None:

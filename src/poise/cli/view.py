@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 import webbrowser
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +33,10 @@ def view(
     ] = False,
     plain: Annotated[bool, flag("--plain", "Show only the figures, without forces, momenta and flights.")] = False,
     headless: Annotated[bool, flag("--headless", "Print the address; open no browser.")] = False,
+    port: Annotated[
+        int | None,
+        option("N", "Serve the page on this port of this machine until Ctrl-C, as through an SSH tunnel.", "--port"),
+    ] = None,
     record: Annotated[
         Path | None,
         option("OUT", "Page to play (.html), film (.mp4, .gif) or strip of stills (.png).", "--record", "-o"),
@@ -57,13 +63,15 @@ def view(
     if pages:
         if len(files) > 1 or record is not None:
             raise InvalidValue("A recording is opened as it is: give it alone, without --record.")
-        _open_recording(pages[0], headless=headless)
+        _open_recording(pages[0], headless=headless, port=port)
         return
     if not clips:
         raise InvalidValue(f"{reports[0]} is a report; give the clip it belongs to as well.")
     if record is not None:
         output_path(record, inputs=files, overwrite=overwrite)
         require_kind(record)
+        if port is not None:
+            raise InvalidValue("--port serves a page, and --record writes a file instead; give one of them.")
     else:
         require_page()
     from poise.io.format import format_of
@@ -72,24 +80,28 @@ def view(
     if any(format_of(file).NAME == MARKERS for file in clips):
         if len(clips) > 1:
             raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
-        _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless)
+        _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless, port=port)
         return
     motions = [options.part_of(reading.load(file), start, end) for file in clips]
     with waiting("Looking at the clips"):
         scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:
             scene = _with_report(scene, file)
-    _deliver(scene, clips, record, headless=headless)
+    _deliver(scene, clips, record, headless=headless, port=port)
 
 
-def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: bool) -> None:
+def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: bool, port: int | None) -> None:
     """Write a scene, or show it."""
     from poise.show import record as write
     from poise.show.pack import pack
     from poise.show.page import passing_page, recording_page
 
     if record is None:
-        show(passing_page(clips[0].stem, recording_page(pack(scene), scene.title)), headless=headless)
+        page = recording_page(pack(scene), scene.title)
+        if port is not None:
+            _serve(page, port, headless=headless)
+            return
+        show(passing_page(clips[0].stem, page), headless=headless)
         return
     made = write(scene, record)
     out().print(f"{record}: {', '.join(f.name for f in clips)}", markup=False)
@@ -115,6 +127,20 @@ def show(path: Path, *, headless: bool) -> None:
         out().print(f"Open {path} in a browser.", markup=False)
 
 
+def _serve(page: str, port: int, *, headless: bool) -> None:
+    """Serve a page on loopback, with a token, until Ctrl-C."""
+    from poise.show.server import Server
+
+    server = Server(lambda socket: page, port=port)
+    note(f"Open {server.url} in a browser (Ctrl-C ends).")
+    if not headless:
+        webbrowser.open(server.url)
+    with suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600.0)
+    server.close()
+
+
 def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene:
     from poise.show.motion_scene import compare, scene_of_motions
 
@@ -123,10 +149,15 @@ def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene
     return scene_of_motions(motions, physics=physics)
 
 
-def _open_recording(path: Path, *, headless: bool) -> None:
+def _open_recording(path: Path, *, headless: bool, port: int | None) -> None:
     from poise.show.arrays import read_recording
 
     seen = read_recording(path)
+    if port is not None:
+        from poise.io.files import read_text
+
+        _serve(read_text(path), port, headless=headless)
+        return
     if headless:
         header = seen.header
         frames = header["times"]["shape"][0]

@@ -12,7 +12,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, note, out, output_path, output_paths, print_json
 from poise.cli.options import argument, flag, option
-from poise.cli.outcome import draw, keep, require_kinds, summarize_run
+from poise.cli.outcome import draw_last, keep, require_kinds, summarize_run
 from poise.cli.simulate import run_behind_bar
 from poise.cli.world import play_in_page, summarize_world
 from poise.core.errors import FileFormatError, InvalidValue
@@ -198,11 +198,11 @@ def _keep_plain(motion: Motion, output: Path | None, record: Path | None) -> Non
             import poise.io
 
             poise.io.save(motion, output)
-        if record is not None:
-            from poise.body import fit
-            from poise.show.motion_scene import scene_of_motion
+    if record is not None:
+        from poise.body import fit
+        from poise.show.motion_scene import scene_of_motion
 
-            draw(scene_of_motion(motion, fit(motion), name="walk"), record)
+        draw_last(lambda: scene_of_motion(motion, fit(motion), name="walk"), record, output)
     out().print(f"{output or record}: {motion.frame_count} frames, {motion.duration:.1f} s", markup=False)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json, progress
 from poise.cli.options import argument, flag, option
-from poise.cli.outcome import draw, play_live, reporting_interrupts, require_kinds
+from poise.cli.outcome import draw_last, play_live, reporting_interrupts, require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ MOST_SECONDS = 3600.0
 @app.command()
 def world(
     scene: Annotated[Path, argument("SCENE", r"A scene file (.toml) with \[\[figures]].")],
+    output: Annotated[
+        Path | None,
+        option("OUT", "Motion of the first figure.", "-o", "--output", panel=options.OUTPUT),
+    ] = None,
     save_figure: SaveFigure = None,
     record: options.Record = None,
     report: options.Report = None,
@@ -61,20 +65,29 @@ def world(
 
     Example: [bold]poise world street.toml --record street.html --save-figure bob=bob.bvh[/bold]
     """
-    if not (live or save_figure or record or report or json):
-        raise InvalidValue("No output was given. Give --live, --record street.html or --save-figure bob=bob.bvh.")
+    if not (live or output or save_figure or record or report or json):
+        raise InvalidValue(
+            "No output was given. Give --live, --record street.html, -o first.bvh or --save-figure bob=bob.bvh."
+        )
     if not 0.0 < seconds <= MOST_SECONDS:
         raise InvalidValue(f"--seconds is {seconds:g}; give a number above 0 and up to {MOST_SECONDS:g}.")
     if not (math.isfinite(fps) and fps >= 50.0):
         raise InvalidValue(f"--fps is {fps:g}; give 50 or more.")
-    files = figure_files(save_figure, record, report, inputs=(scene,), overwrite=overwrite)
-    require_kinds(None, record, live=live)
+    files = figure_files(save_figure, output, record, report, inputs=(scene,), overwrite=overwrite)
+    require_kinds(output, record, live=live)
     from poise.show.live_world import LiveWorld
     from poise.terrain import Terrain
     from poise.world import World
 
     made = World(scene, terrain=Terrain.parse(terrain), dt=1.0 / fps)
     require_figures(made, files)
+    if output is not None:
+        first, *others = (f.name for f in made.figures)
+        if first in files:
+            raise InvalidValue(f"-o and --save-figure both save {first!r}, the first figure; give one of them.")
+        if others:
+            note(f"{output} is to hold {first} alone; --save-figure saves {', '.join(others)}.")
+        files = {first: output, **files}
     with reporting_interrupts(record, report, *files.values()):
         if live:
             source = LiveWorld(made, title=scene.name)
@@ -224,8 +237,8 @@ def keep_world(
             poise.io.save(run.world.motion(name), file)
         if report is not None:
             run.report.save(report)
-        if record is not None:
-            draw(scene_of_world(run.world), record, camera=camera)
+    if record is not None:
+        draw_last(lambda: scene_of_world(run.world), record, *files.values(), report, camera=camera)
     for name, file in files.items():
         note(f"{file}: {name}, {len(run.world.track)} frames")
 

@@ -249,6 +249,25 @@ class SimulationDiverged(PoiseError, RuntimeError):
         super().__init__(message)
 
 
+class TooFewFrames(InvalidValue):
+    """A motion is too short for what was asked of it.
+
+    Attributes:
+        frames: How many it has.
+
+    Example:
+        >>> try:
+        ...     poise.simulate(motion.frames(np.array([0])))
+        ... except poise.core.errors.TooFewFrames as error:
+        ...     print(error.frames)
+        1
+    """
+
+    def __init__(self, message: str, frames: int) -> None:
+        super().__init__(message)
+        self.frames = frames
+
+
 class MotionWarning(UserWarning):
     """Something in a motion that a user will want to know; the message names the option that cures it.
 

@@ -16,7 +16,14 @@ import numpy.typing as npt
 from poise.body.character import Character, fit
 from poise.body.posing import apply_deviation, interpolate_q, motion_to_q, other_size
 from poise.core import rotations
-from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, require, require_each
+from poise.core.errors import (
+    InvalidValue,
+    MotionWarning,
+    SimulationDiverged,
+    TooFewFrames,
+    require,
+    require_each,
+)
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
@@ -119,7 +126,7 @@ def simulate(
     require_each(Force, pushes=pushes)
     require_each(str, only=only, freeze=freeze)
     if motion.frame_count < 3:
-        raise InvalidValue(f"A run needs at least 3 frames; this motion has {motion.frame_count}.")
+        raise TooFewFrames(f"A run needs at least 3 frames; this motion has {motion.frame_count}.", motion.frame_count)
     if not 0.0 <= amount <= 1.0:
         raise InvalidValue(f"amount is {amount}; give a number from 0 to 1.")
     preset = load_preset(preset) if isinstance(preset, str) else preset

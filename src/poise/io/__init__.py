@@ -27,7 +27,7 @@ from poise.core.units import UNITS
 from poise.intake.anatomy import height_in_meters, height_of
 from poise.intake.reading import doubted
 from poise.io.files import all_or_none
-from poise.io.format import UP_AXES, ReadOptions, format_for, format_of, optional, skeleton_of_file
+from poise.io.format import UP_AXES, ReadOptions, file_and_clip, format_for, format_of, optional, skeleton_of_file
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
 
@@ -52,7 +52,7 @@ def load(
         >>> motion = poise.load("walk.bvh", unit="cm", up="y")  # where the file leaves it open
 
     Args:
-        path: The file.
+        path: The file; FILE@CLIP names a clip of it, too, where no file is called so.
         skeleton: The skeleton file it needs (.asf, DeepMimic character); default the one beside it.
         clip: Name or index of the clip, in a file that holds several.
         unit: Meters per file unit, or one of m, dm, cm, mm, inch, ft, cmu.
@@ -68,6 +68,8 @@ def load(
     """
     require(str, PathLike, path=path)
     path = Path(path)
+    if clip is None and "@" in path.name:
+        path, clip = file_and_clip(str(path))
     options = read_options(
         skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data, height=height
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,8 +93,8 @@ def moving_clips(document: GltfDocument, nodes: frozenset[int]) -> tuple[int, ..
 def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozenset[int]) -> int:
     """Index of the animation a caller names; the only one that moves the skeleton (its nodes) without a name.
 
-    A name is known by its short end, and that by its beginning: "Walk" is "CharacterArmature|Walk", or "Rig|Walking",
-    where no other clip is called so.
+    A name is known by its short end, by any part between its separators, and by the beginning of those: "Walk" is
+    "CharacterArmature|Walk", "Rig|Walk|base", or "Rig|Walking", where no other clip is called so.
 
     Raises:
         FileFormatError: if there is none, or several and none was named, or none of that name; all are listed.
@@ -114,15 +115,7 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
     if not same:
         same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
     if not same and not str(wanted).isdigit():
-        short = "".join(c for c in str(wanted).lower() if c.isalnum())
-        ends = [re.split(r"[|/:.]", n.lower()) for n in names]
-        same = [i for i, parts in enumerate(ends) if short and "".join(c for c in parts[-1] if c.isalnum()) == short]
-        if not same and short:
-            simple_names = ["".join(c for c in n.lower() if c.isalnum()) for n in names]
-            same = [i for i, n in enumerate(simple_names) if n.endswith(short)]
-        if not same and short:
-            last = ["".join(c for c in parts[-1] if c.isalnum()) for parts in ends]
-            same = [i for i, n in enumerate(last) if n.startswith(short)]
+        same = _called(names, str(wanted))
     if len(same) == 1:
         return same[0]
     if not same and str(wanted).isdigit() and int(wanted) < len(names):
@@ -130,7 +123,7 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
     if same:
         listed = ", ".join(f"{i} {names[i]!r}" for i in same)
         raise document.fault(
-            f"Several of its clips are named {wanted!r} or end so: {listed}.", "Choose one with --clip INDEX."
+            f"Several of its clips have {wanted!r} in their names: {listed}.", "Choose one with --clip INDEX."
         )
     ends = [re.split(r"[|/:.]", n)[-1] for n in names]
     listed = known_names(str(wanted), ends, "clips", "`poise info FILE`")
@@ -138,6 +131,26 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         f"Clip {wanted!r} is not one of its clips.{listed}",
         CHOOSE_CLIP,
     )
+
+
+def _called(names: Sequence[str], wanted: str) -> list[int]:
+    """The clips that a shortened name may mean, by the best way in which any is called so."""
+    short = _letters(wanted)
+    parts = [[_letters(part) for part in re.split(r"[|/:.]", name)] for name in names]
+    ways: tuple[Callable[[list[str]], bool], ...] = (
+        lambda own: own[-1] == short,
+        lambda own: short in own,
+        lambda own: "".join(own).endswith(short),
+        lambda own: own[-1].startswith(short),
+        lambda own: any(part.startswith(short) for part in own),
+    )
+    found = ([i for i, own in enumerate(parts) if is_so(own)] for is_so in ways) if short else ()
+    return next(filter(None, found), [])
+
+
+def _letters(text: str) -> str:
+    """Letters and digits alone, in lower case."""
+    return "".join(c for c in text.lower() if c.isalnum())
 
 
 def read_clip(

@@ -57,11 +57,12 @@ class DriverTable(Table):
     """What drives a figure: a clip (from a time on), goals (a behavior), or nothing.
 
     A clip and a get-up clip are files beside the scene file, FILE@CLIP of one with several; `height` is that of the
-    figure in them, such as "1.8m".
+    figure in them, such as "1.8m". One that `travels` goes ahead as fast as its feet slide back.
     """
 
     clip: Text | None = None
     height: Text | None = None
+    travels: bool = False
     start: Time = 0.0
     get_up: Text | None = None
     behavior: Text | None = None
@@ -185,7 +186,12 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
         if isinstance(change, DriveTable):
             if change.by == "clip" and change.clip is None:
                 change = change.model_copy(
-                    update={"clip": own.clip, "height": own.height, "get_up": change.get_up or own.get_up}
+                    update={
+                        "clip": own.clip,
+                        "height": own.height,
+                        "get_up": change.get_up or own.get_up,
+                        "travels": own.travels,
+                    }
                 )
             driver = Ragdoll() if change.by == "ragdoll" else _driver(change, change.by, character, motion, here)
             events.append((change.time, name, driver))
@@ -227,7 +233,7 @@ def _driver(
             raise here.error("it has no clip to play.", "Give clip, the file's name.")
         get_up = None if table.get_up is None else motion(table.get_up, table.height)
         clip = _from(motion(table.clip, table.height), table.start)
-        return Clip(clip, character, place=place, heading=heading, get_up=get_up)
+        return Clip(clip, character, place=place, heading=heading, get_up=get_up, travels=table.travels)
     except InvalidValue as error:
         raise here.error(str(error)) from error
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import abc
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from poise.body.character import Character, fit
 from poise.body.posing import motion_to_q, q_to_motion
 from poise.core import rotations
+from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter import rising
@@ -31,7 +34,7 @@ from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.goals.surroundings import Surface
-from poise.phases.travel import direction_of_travel, loops, repeat
+from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_place, loops, off_the_spot, repeat
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.tracking.run import dressed
@@ -148,6 +151,7 @@ class Clip(Driver):
         preset: Name of a preset, or the preset.
         options: Of the filter.
         get_up: A clip of the same skeleton that brings a figure back that lies; else it gets up by blending.
+        travels: Whether a clip that walks on the spot, as on a treadmill, goes ahead as fast as its feet slide back.
 
     A figure that was driven by something else goes on where it is: the clip is laid there and turned as it faces. If it
     lies it gets up first. Where a body holds the figure back its clip runs slower, and stops as soon as it stands.
@@ -156,10 +160,17 @@ class Clip(Driver):
     def __init__(
         self, motion: Motion, character: Character | None = None, *, place: Sequence[float] | None = None,
         heading: float | None = None, preset: str | Preset = "recommended", options: Options | None = None,
-        get_up: Motion | None = None,
+        get_up: Motion | None = None, travels: bool = False,
     ) -> None:  # fmt: skip
+        if not travels and is_in_place(motion):
+            pace = float(np.hypot(*in_place_velocity(motion)[:2]))
+            name = "" if motion.source is None else f" {Path(motion.source.path).name}"
+            warnings.warn(
+                f"The clip{name} walks on the spot: its feet slide on this floor at {pace:.2f} m/s. It goes ahead with "
+                "travels = true in its scene file, or Clip(motion, travels=True).", MotionWarning, stacklevel=2
+            )  # fmt: skip
         self.character = fit(motion) if character is None else character
-        self._motion, self.drawn = _lasting(motion), motion
+        self._motion, self.drawn = _lasting(off_the_spot(motion) if travels else motion), motion
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
