@@ -130,6 +130,45 @@ def test_a_stage_is_read_as_usd_evaluates_it(stage: Path) -> None:
     assert mesh.color == pytest.approx((1.0, 0.0, 0.0))
 
 
+def test_a_mirrored_limb_is_read_and_written(stage: Path, tmp_path: Path) -> None:
+    """As in rigs whose right side is a mirror of the left one: a point reflection of the leg and all below it."""
+    text = stage.read_text().replace(
+        "(0,0,1,0),(0,-40,0,1))", "(0,0,1,0),(0,-40,0,1))".replace("0,0,1,0", "0,0,-1,0"), 1
+    )
+    text = text.replace("half3[] scales = [(1, 1, 1), (1, 1, 1)]", "half3[] scales = [(-1, -1, -1), (1, 1, 1)]", 1)
+    stage.write_text(text)
+    walk = poise.load(stage, clip="Walk")
+    wanted = joints_by_usd(stage, 1 / 24 + walk.times)
+    assert walk.world[0] == pytest.approx(wanted, abs=1e-7)
+    assert wanted[0, 2, 2] > wanted[0, 1, 2]  # the foot's offset is turned round with the leg
+    copy = tmp_path / "copy.usda"
+    poise.save(bent(walk, 1, slice(1, 2)), copy)
+    again = joints_by_usd(copy, 1 / 24 + walk.times)
+    assert again[[0, 2]] == pytest.approx(wanted[[0, 2]], abs=1e-7)
+    assert again[1] == pytest.approx(bent(walk, 1, slice(1, 2)).world[0][1], abs=1e-7)
+    # without keys of its own, too
+    other = stage.with_name("still.usda")
+    other.write_text(text.replace('joints = ["Hips"]', 'joints = ["Hips/Arm"]').replace("(0, 90, 0)]", "(20, 0, 0)]"))
+    idle = poise.load(other, clip="Idle")
+    assert idle.world[0] == pytest.approx(joints_by_usd(other, 1 / 24 + idle.times, "Idle"), abs=1e-7)
+
+
+def test_a_scale_that_only_the_clip_states_sizes_the_figure(stage: Path) -> None:
+    """As in agents of crowds: the skeleton rests in centimeters, and each clip scales it by a constant."""
+    text = stage.read_text().replace(
+        "half3[] scales = [(1, 1, 1), (1, 1, 1)]", "half3[] scales = [(1, 1, 1), (0.5, 0.5, 0.5)]"
+    )
+    stage.write_text(text)
+    walk = poise.load(stage, clip="Walk")
+    assert walk.world[0] == pytest.approx(joints_by_usd(stage, 1 / 24 + walk.times), abs=1e-7)
+    assert np.linalg.norm(walk.skeleton.offsets, axis=1)[1:] == pytest.approx([0.2, 0.225, 0.1])
+    assert walk.source is not None
+    assert walk.source.document.joint_scales == pytest.approx([0.005] * 4)
+    assert np.linalg.norm(poise.load(stage, clip="Idle").skeleton.offsets, axis=1)[1:] == pytest.approx(
+        [0.4, 0.45, 0.2]
+    )
+
+
 def test_several_animations_need_a_name(stage: Path) -> None:
     with pytest.raises(FileFormatError, match="2 clips: 0 'Walk', 1 'Idle'"):
         poise.load(stage)

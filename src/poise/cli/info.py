@@ -100,7 +100,8 @@ def _page(found: dict[str, Any]) -> list[RenderableType]:
 
 def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     lines = [("format", " · ".join(x for x in (found["format"], found["dialect"]) if x))]
-    tall = f", {found['height_m']:.2f} m tall" if found["height_m"] is not None else ""
+    height = found["height_m"]
+    tall = "" if height is None else f", {height:{'.2f' if height >= 0.1 else '.3g'}} m tall"
     sites = f" and {len(found['end_sites'])} end sites" if found["end_sites"] else ""
     lines.append(("skeleton", f"{len(found['joints'])} joints{sites}{tall}" if found["joints"] else "none in the file"))
     if isinstance(found["frames"], list):

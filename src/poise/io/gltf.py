@@ -15,7 +15,7 @@ from poise.intake.anatomy import height_of
 from poise.io.format import ReadOptions, given_by_caller, ground_noted
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, moving_clips, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
-from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree
+from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree, with_kept_scales
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
 
@@ -50,9 +50,10 @@ def read_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Mot
     index = choose_clip(file, options.clip, frozenset(tree.nodes))
     clip = read_clip(file, index, len(tree.nodes), frozenset(tree.nodes), between=options.fps is None)
     unit, up = options.unit or 1.0, options.up or "y"
-    skeleton = figure_skeleton(file, tree, options)
     moved, turned, scales = node_values(tree, clip, clip.start + clip.times)
     _refuse_no_scale(file, tree, scales)
+    tree = with_kept_scales(tree, scales)
+    skeleton = figure_skeleton(file, tree, options)
     translations, turned = pose_of(tree, moved, turned, scales, unit=unit, up=up)
     skeleton, away = settled(skeleton, translations)
     times = np.arange(len(clip.times)) / options.fps if options.fps else clip.times
@@ -157,9 +158,13 @@ def figure_skeleton(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
 
 
 def _refuse_no_scale(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> None:
-    """Refuse a mirrored joint, or one scaled to nothing, on which others hang; a last one (a closed eye) may vanish."""
+    """Refuse a joint scaled to nothing, or mirrored along some axes, on which others hang; a last one may vanish.
+
+    One that is mirrored along all three axes is read: a negative scale of its whole limb.
+    """
     has_child = np.isin(np.arange(len(tree.nodes)), tree.parents)
-    bad = (scales <= 0.0).any(axis=-1).reshape(-1, len(tree.nodes)).any(axis=0) & has_child
+    is_even = (scales > 0.0).all(axis=-1) | (scales < 0.0).all(axis=-1)
+    bad = (~is_even).reshape(-1, len(tree.nodes)).any(axis=0) & has_child
     if bad.any():
         name = tree.names[int(np.argmax(bad))]
         raise file.fault(f"Joint {name!r} is mirrored or scaled to nothing.", "Apply its scale and export again.")

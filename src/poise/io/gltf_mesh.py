@@ -228,7 +228,7 @@ def skin_volume(meshes: tuple[SkinnedMesh, ...], scales: Array) -> float | None:
     total = 0.0
     for mesh in meshes:
         main = int(np.bincount(mesh.joints.ravel(), weights=mesh.weights.ravel()).argmax())
-        size = abs(float(np.linalg.det(mesh.inverse_binds[main, :3, :3]))) * scales[main] ** 3
+        size = abs(float(np.linalg.det(mesh.inverse_binds[main, :3, :3]))) * abs(scales[main]) ** 3
         places = mesh.positions.astype(np.float64)
         grain = max(float(np.ptp(places, axis=0).max(initial=0.0)) * WELD, 1e-30)
         _, vertex = np.unique(np.round(places / grain).astype(np.int64), axis=0, return_inverse=True)

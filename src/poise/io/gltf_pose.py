@@ -20,7 +20,7 @@ from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import GltfTree, find_tree, mirrored, node_parents
+from poise.io.gltf_tree import UNIFORM, GltfTree, find_tree, mirrored, node_parents
 
 
 def sized(document: GltfDocument, factor: float) -> GltfDocument:
@@ -109,6 +109,12 @@ def node_values(tree: GltfTree, clip: Clip, times: Array) -> tuple[Array, Array,
         if channel.node in place:
             found[channel.path][:, place[channel.node]] = sample(channel, times)
     return found["translation"], found["rotation"], found["scale"]
+
+
+def with_kept_scales(tree: GltfTree, scales: Array) -> GltfTree:
+    """The joints at the scales that they keep in a clip, shape (F, J, 3): some files state them in clips alone."""
+    is_kept = np.ptp(scales, axis=0).max(axis=1) <= UNIFORM * np.abs(scales).max(axis=(0, 2))
+    return replace(tree, scales=np.where(is_kept[:, None], scales[0], tree.scales))
 
 
 def parent_scales(tree: GltfTree, scales: Array) -> Array:

@@ -310,7 +310,9 @@ def _order(document: GltfDocument, kept: set[int], parents: list[int], root: int
 
 
 def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]:
-    """T (3,), R (4,) wxyz and S (3,) of a node at rest; its matrix is taken apart, one that mirrors along x first.
+    """T (3,), R (4,) wxyz and S (3,) of a node at rest; of its matrix, if it has one.
+
+    One that mirrors does so along all three axes: with a uniform scale, any mirror is that and a turn.
 
     Raises:
         FileFormatError: if a number is missing or not finite, or the matrix shears.
@@ -323,7 +325,7 @@ def node_local(document: GltfDocument, index: int) -> tuple[Array, Array, Array]
         if scale.min() < 1e-12:
             raise document.fault(f"The matrix of node {name!r} is flat.")
         if np.linalg.det(matrix[:3, :3]) < 0.0:
-            scale[0] = -scale[0]
+            scale = -scale
         axes = matrix[:3, :3] / scale
         if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3:
             raise document.fault(f"The matrix of node {name!r} shears.", "Apply all transforms and export again.")

@@ -394,10 +394,10 @@ class _Reading:
         parts = self.nodes[node]
         if "matrix" in parts:  # an animated node states its parts
             matrix = np.array(parts.pop("matrix")).reshape(4, 4)
-            scale = np.linalg.norm(matrix[:3, :3], axis=1)
-            axes = matrix[:3, :3].T / np.maximum(scale, 1e-30)
-            if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3 or np.linalg.det(axes) < 0.0:
-                raise self.fault(f"{parts['name']!r} is mirrored or sheared at rest.", "Apply its transform.")
+            scale = np.linalg.norm(matrix[:3, :3], axis=1) * (-1.0 if np.linalg.det(matrix[:3, :3]) < 0.0 else 1.0)
+            axes = matrix[:3, :3].T / np.where(np.abs(scale) > 1e-30, scale, 1e-30)
+            if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3:
+                raise self.fault(f"{parts['name']!r} is sheared at rest.", "Apply its transform.")
             parts |= {
                 "translation": matrix[3, :3].tolist(),
                 "rotation": rotations.from_matrix(axes)[[1, 2, 3, 0]].tolist(),
