@@ -592,3 +592,24 @@ def test_a_pair_on_a_side_branch_of_the_trunk_is_no_arms() -> None:
     found = limbs(fit(figure(TRUNK + breast + ARMS + LEGS + pairs, MOVES)))
     assert [name for name in found if "arm" in name] == ["left_arm", "right_arm"]
     assert found["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]
+
+
+def test_the_head_goes_along_the_neck_and_not_to_the_nose() -> None:
+    ends = both(("", "hand.*", (0.0, 0.1, 0.0)), ("", "toe.*", (0.06, 0.0, 0.0)))
+    for front, top in (("headfront", "head_end"), ("nose.x", "HeadTop_End"), ("marker", "crown")):
+        rows = [*TRUNK, *ARMS, *LEGS, (front, "head", (0.3, 0.0, 0.0)), (top, "head", (0.02, 0.0, 0.22))]
+        character = fit(figure(rows, MOVES, ends=ends))
+        head = character.bodies[character.roles["head"]]
+        np.testing.assert_allclose(head.capsules[0].end[:2], 0.0, atol=0.02, err_msg=front)
+        assert head.capsules[0].end[2] + head.capsules[0].radius == pytest.approx(0.22, abs=0.01), front
+
+
+def test_a_large_head_touches_the_floor_with_its_crown() -> None:
+    rows = [*TRUNK, *ARMS, *LEGS]
+    for height, labels in ((0.22, ["head"]), (0.5, ["head", "crown"])):
+        character = fit(figure(rows, MOVES, ends=[("", "head", (0.0, 0.0, height))]))
+        own = [p for p in character.contact_points if p.part == "head"]
+        assert [p.name.split(".")[-1] for p in own] == labels
+        assert max(p.offset[2] + p.radius for p in own) == pytest.approx(height, abs=0.02)
+        head = character.bodies[character.roles["head"]].capsules[0]
+        assert head.start[2] - head.radius == pytest.approx(0.0, abs=0.03)  # it begins at the neck

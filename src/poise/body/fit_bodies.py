@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy, Poses, is_aside
+from poise.body.anatomy import Anatomy, Poses, is_aside, is_end
 from poise.body.joint_tree import sound_ends
 from poise.core import rotations
+from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 
 PERSON_SPAN = 2.3
@@ -132,15 +134,20 @@ def _tips(
         if tips[i]:
             continue
         ends: list[tuple[bool, Array]] = []
+        is_head = frames.parts[i] == "head"
+
+        def is_beside(joint: int, *, is_head: bool = is_head) -> bool:
+            return is_aside(skeleton.names[joint]) and not (is_head and _is_marked_end(skeleton, joint))
+
         for site in sound_ends(skeleton):
             if carrier[site.joint] == i and _is_below(skeleton.parents, site.joint, j):
                 at = poses.positions[:, site.joint]
                 at = at + rotations.rotate(poses.orientations[:, site.joint], site.offset)
-                ends.append((is_aside(skeleton.names[site.joint]), np.median(frames.local(i, at), axis=0)))
+                ends.append((is_beside(site.joint), np.median(frames.local(i, at), axis=0)))
         for k in range(skeleton.joint_count):
             if k != j and carrier[k] == i and _is_below(skeleton.parents, k, j):
                 end = np.median(frames.local(i, poses.positions[:, k]), axis=0)
-                ends.append((is_aside(skeleton.names[k]), end))
+                ends.append((is_beside(k), end))
         far = [(aside, e) for aside, e in ends if np.linalg.norm(e) > tiny]
         straight = [e for aside, e in far if not aside]
         if frames.parts[i] == "hand":
@@ -151,12 +158,35 @@ def _tips(
                 tips[i].append(longest)
         elif frames.parts[i] == "head":
             if straight:
-                tips[i].append(max(straight, key=lambda e: float(np.linalg.norm(e))))
+                tips[i].append(max(straight, key=_along_neck(skeleton, frames, i)))
         elif far:
             tips[i].append(max(straight or [e for _, e in far], key=lambda e: float(np.linalg.norm(e))))
         if not tips[i] and frames.parts[i] not in ("foot", "toe"):
             tips[i].append(_guessed_tip(anatomy, frames, offsets, i))
     return tuple(tuple(t) for t in tips)
+
+
+def _is_marked_end(skeleton: Skeleton, joint: int) -> bool:
+    """Whether a joint only marks where a bone ends, as "head_end" does; some exporters put another below it."""
+    name, above = skeleton.names[joint], int(skeleton.parents[joint])
+    is_second = above >= 0 and is_end(skeleton.names[above])
+    return is_end(name) and not is_second and not is_aside(name, has_skin=True)
+
+
+UPRIGHT_NECK = 0.7
+"""A neck that rises by so much of its length in the rest pose carries a head on top of it [1]."""
+
+
+def _along_neck(skeleton: Skeleton, frames: Frames, i: int) -> Callable[[Array], float]:
+    """How far a point of a head is from its joint [m]: on an upright neck along it, so that a nose is not a crown."""
+    places, turns = skeleton.rest
+    joint = frames.joints[i]
+    neck = places[joint] - places[frames.joints[frames.parents[i]]]
+    size = float(np.linalg.norm(neck))
+    if neck[2] <= UPRIGHT_NECK * size:
+        return lambda point: float(np.linalg.norm(point))
+    along = rotations.rotate(rotations.conjugate(turns[joint]), neck / size)
+    return lambda point: float(point @ along)
 
 
 def _is_below(parents: npt.NDArray[np.int64], joint: int, ancestor: int) -> bool:

@@ -77,7 +77,8 @@ def _shapes(
         elif part == "head" and ends:
             top = ends[0]
             inset = min(radius / far, 0.45)
-            shapes.append((Capsule(0.35 * top, (1.0 - inset) * top if inset < 0.6 else top, radius),))
+            low = min(0.35, radius / far) * top
+            shapes.append((Capsule(low, (1.0 - inset) * top if inset < 0.6 else top, radius),))
         elif i == 0 and middle is not None:
             shapes.append((Capsule(middle, middle, radius),))
         elif part in ("pelvis", "chest") and len(ends) > 1:
@@ -168,6 +169,9 @@ def _body_spheres(frames: Frames, names: tuple[str, ...], shapes: Shapes, ground
             add("knee", i, np.zeros(3), r, "knee")
         elif part == "head":
             add("head", i, 0.55 * tips[0] if tips else np.zeros(3), r, "head")
+            far = float(np.linalg.norm(tips[0])) if tips else 0.0
+            if 0.45 * far > BARE_CROWN * r:  # one ball does not reach to the end of a large head
+                add("crown", i, (1.0 - r / far) * tips[0], r, "head")
         elif part == "pelvis":
             add("pelvis", i, np.zeros(3) if shapes.middle is None else shapes.middle, r, "trunk")
         elif part == "chest":
@@ -205,6 +209,9 @@ def _out_of_floor(frames: Frames, body: int, center: Array, radius: float, floor
         center = first + moved * min(1.0, most / max(float(np.linalg.norm(moved)), 1e-9))
     return center, fitting
 
+
+BARE_CROWN = 1.25
+"""A head that reaches farther than this many of its thicknesses from its middle has a second contact point [1]."""
 
 MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
