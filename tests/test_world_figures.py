@@ -12,6 +12,7 @@ import poise
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.filter.sensing import feet_of
 from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
@@ -130,6 +131,31 @@ def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
     assert x[200] < 1.4
     assert z.min() > 0.7 * z[0]
     assert x[-1] > 1.9  # the way is free
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        '[[boxes]]\nname = "wall"\nplace = [1.6, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n',
+        '[[bodies]]\nname = "crate"\nplace = [1.75, 0, 0.5]\nsides = [0.8, 0.8, 1.0]\nmass = 200\n',
+    ],
+    ids=["wall", "crate"],
+)
+def test_a_walker_that_is_held_comes_to_a_stand_on_both_feet(
+    person: poise.Character, walk: Motion, tmp_path: Path, scene: str
+) -> None:
+    file = tmp_path / "held.toml"
+    file.write_text('schema = "poise.scene/1"\n' + scene)
+    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    for _ in range(550):
+        world.step()
+    poses = np.array(world.figures[0].poses)
+    state, feet = State(model_of(person)), feet_of(person)
+    state.move_to(poses[-1], np.zeros(person.nv))
+    state.touch()
+    for foot in feet:
+        assert state.points[list(foot), 2].max() < person.floor + 0.04  # toes were 8 cm up, or a foot in the air
+    assert np.abs(np.diff(poses[-100:], axis=0)).max() < 2e-3  # nothing trembles
 
 
 def test_limbs_of_a_ragdoll_do_not_sink_into_the_ground(person: poise.Character, walk: Motion) -> None:

@@ -28,8 +28,9 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force, Surroundings
+from poise.filter.plan import Track
 from poise.filter.preset import Preset, load_preset
-from poise.filter.reference import ClipSchedule, ReferenceBuilder
+from poise.filter.reference import ClipSchedule, ReferenceBuilder, Touch
 from poise.filter.report import Recorder, SimulationResult
 from poise.filter.sensing import Given
 from poise.filter.setup import Options
@@ -314,33 +315,44 @@ class Playback:
             planned = self._plan.frame(k)
         return Given(reference, q[k + 1], v[k + 1], pushes, is_glitch, planned)
 
-    def between(self, frame: float, rate: float, pushes: Sequence[Force] = (), previous: float = 1.0) -> Given:
+    def between(
+        self, poses: tuple[Array, Array, Array], frame: float, rate: float, pushes: Sequence[Force] = (),
+        touch: Touch | None = None,
+    ) -> Given:  # fmt: skip
         """The same from a place between two frames, where the clip runs at a part of its speed.
 
         Args:
+            poses: Of the step before, of this one and of the next, each (nq,).
             frame: Place in the clip, in frames.
             rate: How many frames this step goes on, from 0 to 1.
             pushes: What pushes and pulls now.
-            previous: How many the last one did.
+            touch: Contacts; those of the clip if not given.
         """
-        model, k = self.figure.model, int(frame)
-        now, following = self._pose(frame), self._pose(frame + rate)
-        v = model.difference(self._pose(max(frame - previous, 0.0)), now, self.dt)
-        following_v = model.difference(now, following, self.dt)
-        touch = self._schedule.touch(k)
-        slower = 1.0 / max(rate, SLOWEST)
-        touch = touch._replace(
-            times_to_contact=slower * touch.times_to_contact, times_to_lift=slower * touch.times_to_lift
-        )
+        model, k, (before, now, following) = self.figure.model, int(frame), poses
+        v, following_v = model.difference(before, now, self.dt), model.difference(now, following, self.dt)
+        if touch is None:
+            touch, slower = self._schedule.touch(k), 1.0 / max(rate, SLOWEST)
+            touch = touch._replace(
+                times_to_contact=slower * touch.times_to_contact, times_to_lift=slower * touch.times_to_lift
+            )
         reference = self._builder.frame(now, v, (following_v - v) / self.dt, touch)
         planned = None if self._plan is None else self._plan.frame(k)
         return Given(reference, following, following_v, pushes, bool(self.glitches[k : k + 2].any()), planned)
 
-    def _pose(self, frame: float) -> Array:
+    def pose(self, frame: float) -> Array:
         """The pose at a place between two frames (nq,)."""
         k, dt = min(int(frame), self.frame_count - 2), self.dt
         model = self.figure.model
         return model.integrate(self.q[k], model.difference(self.q[k], self.q[k + 1], dt), (frame - k) * dt)
+
+    @property
+    def track(self) -> Track:
+        """Contact points, contacts and centers of mass of all frames."""
+        return self._schedule.track
+
+    def points(self, q: Array) -> Array:
+        """Places of the contact points in a pose (nq,) [m], shape (P, 3)."""
+        return self._builder.kinematics(q, np.zeros(self.v.shape[1]))[0]
 
 
 def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:

@@ -409,6 +409,28 @@ class Bodies:
         mujoco.mj_integratePos(self._m, out, v, self._dt)
         return out
 
+    def room(self, figure: int, way: Array, reach: float, least: float) -> float:
+        """How far a figure is from what stands in its way [m], where that is nearer than the reach; else the reach.
+
+        Args:
+            figure: Its number.
+            way: Where it goes, horizontally, shape (2,), of length 1.
+            reach: [m].
+            least: A loose body that is lighter than this is none [kg].
+        """
+        m, d, out, line = self._m, self._d, reach, np.zeros(6)
+        tree = self._tree_of_geom
+        counts = self._is_convex & (tree != figure)
+        counts &= (tree < 0) | self.is_exact[tree] | (m.body_subtreemass[self._root[self.geom_body]] >= least)
+        for own in self._own_geoms[figure][2].tolist():
+            between = d.geom_xpos - d.geom_xpos[own]
+            near = np.linalg.norm(between, axis=1) - m.geom_rbound - m.geom_rbound[own] < reach
+            for other in np.flatnonzero(near & counts).tolist():
+                far = float(mujoco.mj_geomDistance(m, d, own, other, out, line))
+                if far < out and (far <= 0.0 or (line[3:5] - line[:2]) @ way > 0.5 * far):
+                    out = max(far, 0.0)
+        return out
+
     def offset(self, body: int, place: Array) -> Array:
         """A place in the world as one in a body's frame [m], shape (3,)."""
         return self._d.xmat[body].reshape(3, 3).T @ (place - self._d.xpos[body])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -27,7 +27,7 @@ from poise.filter import rising
 from poise.filter.falling import begun
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
-from poise.filter.goal import put_goal
+from poise.filter.goal import put_goal, smooth
 from poise.filter.preset import Preset, load_preset
 from poise.filter.sensing import Asked
 from poise.filter.setup import Options
@@ -38,6 +38,7 @@ from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_pl
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.tracking.run import dressed
+from poise.world.standing import Stands, stands_of
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -47,13 +48,19 @@ AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
-LAGS, STOPS, HELD, STANDS = 0.03, 0.15, 3.0, 0.05
-"""If something holds a figure back, its clip slows down once the root is the first distance behind the clip's and
-stops at the second [m]. This goes on for the third number after the last touch [s]. A clip slower than the last number,
-as a part of its speed, waits until the root is within the first distance again."""
+LAGS, STOPS, HELD = 0.03, 0.15, 3.0
+"""If something holds a figure back, its clip slows down once the root is the first distance behind the clip's; at the
+second it comes to a stand [m]. There it waits until the root is within the first distance again, or the last touch is
+so long ago as the third number says [s]."""
 STRIDES, EASED, TRAVELS = 0.4, 0.05, 0.3
 """While a foot is in the air the clip runs at this part of its speed at least [1]. The speed changes with the second
 number as its half-life [s]. Clips that travel no faster than the third number never slow down [m/s]."""
+COMES, FAR = 0.3, 0.7
+"""A figure comes into its stand in the first time, and looks no farther ahead in the clip for it than the second
+[s]."""
+WAITS, ROOM, HEAVY = 0.3, 0.5, 0.1
+"""It goes on when nothing has touched it for the first time [s], and nothing stands in its way within the second [m]
+that is heavier than the third, as a part of its own mass."""
 
 
 class Lists(NamedTuple):
@@ -79,6 +86,8 @@ class Driver(abc.ABC):
         q, v: Its pose (nq,) and velocity (nv,).
         friction: Least friction of what the figure touches; its world says so before it begins.
         walls: What stands around it and never falls, as far as the scene file says; likewise.
+        room: How far its figure is from what stands in its way: of a way (2,), a reach [m] and the least mass of a body
+            that counts [kg]; no farther than the reach. Its world says so, too.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
         drawn: A motion of the figure's own file, for its skin.
@@ -87,6 +96,7 @@ class Driver(abc.ABC):
     meets_ground: ClassVar[bool] = False
     friction: float = 0.8
     walls: tuple[Surface, ...] = ()
+    room: Callable[[Array, float, float], float] = staticmethod(lambda way, reach, least: reach)
     character: Character | None = None
     way: Array | None = None
     drawn: Motion | None = None
@@ -154,7 +164,8 @@ class Clip(Driver):
         travels: Whether a clip that walks on the spot, as on a treadmill, goes ahead as fast as its feet slide back.
 
     A figure that was driven by something else goes on where it is: the clip is laid there and turned as it faces. If it
-    lies it gets up first. Where a body holds the figure back its clip runs slower, and stops as soon as it stands.
+    lies it gets up first. Where a body holds the figure back its clip runs slower and comes to a stand, until
+    the way is free.
     """
 
     def __init__(
@@ -174,7 +185,7 @@ class Clip(Driver):
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
-        self._frame, self._rate, self._untouched = 0.0, 1.0, math.inf
+        self._reset()
         self._asked: Asked | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -192,32 +203,55 @@ class Clip(Driver):
         )  # fmt: skip
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
-        self._playback, self._frame, figure = playback, 0.0, playback.figure
-        self._rate, self._untouched = 1.0, math.inf
+        self._playback, figure = playback, playback.figure
+        self._reset()
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
 
+    def _reset(self) -> None:
+        self._frame, self._rate, self._untouched = 0.0, 1.0, math.inf
+        self._stop, self._share, self._is_held, self._was_plain = -1, 0.0, False, True
+        self._poses: tuple[Array, Array] | None = None
+        self._stands: Stands | None = None
+
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, playback = self._playback.figure, self._playback
-        last = playback.frame_count - 2
-        frame, before = min(self._frame, float(last)), self._rate
-        self._rate = rate = self._speed(int(frame), forces)
-        if rate == before == 1.0 and frame.is_integer():
-            given = playback.at(int(frame), forces)
+        frame = min(self._frame, float(playback.frame_count - 2))
+        before = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
+        self._rate = rate = self._speed(frame, forces)
+        self._frame = following = frame + rate
+        stands, k, share = self._stands, self._stop, self._share
+        if stands is not None and k >= 0:
+            left = stands.frames[k] - following
+            comes = self._is_held and left * playback.dt < COMES
+            self._share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * playback.dt / COMES))
+        is_plain = rate == 1.0 and not share and not self._share and frame.is_integer()
+        if is_plain and (self._poses is None or self._was_plain):
+            given, self._poses = playback.at(int(frame), forces), None
         else:
-            given = playback.between(frame, rate, forces, before)
-        self._frame = frame + rate
+            pose, touch = playback.pose(following), None
+            if stands is not None and (share or self._share):
+                model, eased = figure.model, smooth(self._share)[0]
+                stand = stands.poses[k].copy()
+                stand[:7] = pose[:7]
+                stand[2] = stands.poses[k, 2]
+                pose = model.integrate(pose, model.difference(pose, stand, 1.0), eased)
+                if self._is_held and share > 0.5:
+                    touch = stands.touch(k, (1.0 - share) * COMES)
+            given = playback.between((*before, pose), frame, rate, forces, touch)
+            self._poses = before[1], pose
+        self._was_plain = is_plain
         self._asked = asked = figure.ask(given)
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
 
-    def _speed(self, k: int, forces: Sequence[Force]) -> float:
+    def _speed(self, frame: float, forces: Sequence[Force]) -> float:
         """Part of its speed at which the clip goes on from a frame: less where something holds the root back.
 
-        A clip that went on would move the feet backward under a figure that cannot follow.
+        A clip that went on would move the feet backward under a figure that cannot follow. So it comes to a stand.
         """
-        playback, figure = self._playback, self._playback.figure
+        playback, figure, k = self._playback, self._playback.figure, int(frame)
         dt, scale = playback.dt, figure.scale
         half = round(0.25 / dt)
         path = playback.q[[max(k - half, 0), min(k + half, playback.frame_count - 1)], :2]
@@ -227,16 +261,42 @@ class Clip(Driver):
         touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
         is_held = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
         self._untouched = 0.0 if is_held else self._untouched + dt
-        wanted = 1.0
-        if size > TRAVELS * scale and self._untouched < HELD and figure.fall is None:
+        wanted, returns = 1.0, self._options.after != "stay"
+        if self._is_held:
+            if figure.fall is not None or (self._untouched > WAITS and self._is_free(way / size)):
+                self._is_held, self._untouched = False, math.inf
+                figure.goal.values.returns = returns
+        elif size > TRAVELS * scale and self._untouched < HELD and figure.fall is None:
             behind = float((playback.q[k, :2] - figure.q[:2]) @ way) / size
             wanted = min(1.0, max(0.0, (STOPS * scale - behind) / ((STOPS - LAGS) * scale)))
-            if self._rate < STANDS and behind > LAGS * scale:
-                wanted = 0.0
-            elif not (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all():
-                wanted = max(wanted, STRIDES)
+            if not wanted:
+                self._is_held, self._stop = True, self._stop if self._share else self._next_stand(frame)
+        if self._is_held:
+            goal = figure.goal.values
+            goal.returns = goal.is_returning = False  # there is no way back to where the clip would be
+            if self._stands is not None and self._stop >= 0:
+                wanted = max(0.0, float(self._stands.frames[self._stop]) - frame) * (1.0 - 0.5 ** (dt / EASED))
+                return min(wanted, max(self._rate, STRIDES))
+            wanted = 0.0
+        if not (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all():
+            wanted = max(wanted, STRIDES)
         rate = wanted + 0.5 ** (dt / EASED) * (self._rate - wanted)
         return wanted if abs(rate - wanted) < 1e-3 else rate
+
+    def _is_free(self, way: Array) -> bool:
+        """Whether nothing stands in its way."""
+        figure = self._playback.figure
+        reach = ROOM * figure.scale
+        return self.room(way, reach, HEAVY * figure.mass) >= reach
+
+    def _next_stand(self, frame: float) -> int:
+        """The next place from a frame on at which the clip may come to a stand; −1 if there is none soon."""
+        assert self.character is not None
+        if self._stands is None:
+            self._stands = stands_of(self._playback, self.character)
+        ahead = self._stands.frames - frame
+        k = int(np.searchsorted(ahead, 0.0))
+        return k if k < len(ahead) and ahead[k] * self._playback.dt < FAR else -1
 
     def move(self, lists: Lists, force: Array) -> None:
         assert self._asked is not None

@@ -113,7 +113,7 @@ class World:
         for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
-            driver.friction, driver.walls = self.friction, self._cast.walls
+            self._introduce(driver, len(everyone))
             driver.begin(driver.character, dt, self.terrain, None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
@@ -163,6 +163,11 @@ class World:
         self._numbers = {name: [] for name in self._numbers}
         self._see()
 
+    def _introduce(self, driver: Driver, number: int) -> None:
+        """Tell a driver what is around its figure."""
+        driver.friction, driver.walls = self.friction, self._cast.walls
+        driver.room = lambda way, reach, least: self.bodies.room(number, way, reach, least)
+
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
             self.bodies.let_meet(k, ground=figure.meets_ground)
@@ -194,7 +199,8 @@ class World:
         figure = self.figure(name)
         if figure.driver is None:
             raise InvalidValue(f"{name!r} is driven by the run that it belongs to; only other figures can change.")
-        driver.friction, driver.walls, character = self.friction, self._cast.walls, figure.character
+        character = figure.character
+        self._introduce(driver, self.figures.index(figure))
         if driver.character is not None and driver.character.skeleton.names != character.skeleton.names:
             raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
         driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
