@@ -9,6 +9,7 @@ helper's, Q_a = S, Q_τ = M⁻¹.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.typing import Array
+from poise.filter.forces import Force
 from poise.physics.mujoco_bodies import Bodies
 
 MOST_HELP = 1e3
@@ -110,3 +112,13 @@ def guide_bodies(bodies: Bodies, guided: list[Guided], time: float, dt: float) -
         a = guide.acceleration(left, dt, bodies.q[q : q + 7], bodies.v[v : v + 6], bodies.gravity)
         bodies.guide(body, guide.help, a, turns=guide.turn is not None)
     return coming
+
+
+def pulled(bodies: Bodies, pulls: Sequence[tuple[int, Force]], time: float) -> Array:
+    """Generalized force on bodies of what pushes and pulls them from outside at a time [s], shape (nv,)."""
+    out = np.zeros(bodies.nv)
+    for body, push in pulls:
+        if push.is_on(time):
+            place, rows = bodies.point(body, push.offset)
+            out += rows.T @ push.force_at(place, rows @ bodies.v, time, float(bodies.masses[body]))
+    return out

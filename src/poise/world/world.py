@@ -29,7 +29,7 @@ from poise.world.answers import agree, felt_by, parting, surface_velocities, wit
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists, Stream
-from poise.world.guides import Guide, Guided, guide_bodies, guided
+from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
 from poise.world.muscles import Goals
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import deck_of, ground_of, read_scene, things_of
@@ -371,7 +371,7 @@ class World:
         bodies.stiffen(start[count - len(bodies.apart) : count] / dt)
         self._guided = guide_bodies(bodies, self._guided, self.time, dt)
         answers = bodies.answers(touches)
-        pulls = self._pulled()
+        pulls = pulled(bodies, self._pulls, self.time)
         free = bodies.falling(pulls)
         wanted, largest = self._wanted(touches, count, least)
         found, wrong, forces, answered = agree(
@@ -386,15 +386,6 @@ class World:
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
         return answered, forces
-
-    def _pulled(self) -> Array:
-        """Generalized force on bodies of what pushes and pulls them now, shape (nv,)."""
-        out = np.zeros(self.bodies.nv)
-        for body, push in self._pulls:
-            if push.is_on(self.time):
-                place, rows = self.bodies.point(body, push.offset)
-                out += rows.T @ push.force_at(place, rows @ self.v, self.time, float(self.bodies.masses[body]))
-        return out
 
     def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
         """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
