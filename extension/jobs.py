@@ -9,6 +9,7 @@ import bpy
 from bpy.props import StringProperty
 
 from . import draw, rig, server
+from .scene import forget_findings
 from .server import Job, PoiseError
 
 PREFIX = "poise."
@@ -166,6 +167,7 @@ class NewActionOperator(JobOperator):
             )
         draw.keep_ghost(self.rig)
         draw.forget_physics()
+        forget_findings(context.scene)  # they are those of the motion before
         draw.redraw(context)
         return action
 

@@ -67,7 +67,7 @@ class POISE_OT_mend(NewActionOperator, bpy.types.Operator):
 
     bl_idname = PREFIX + "mend"
     bl_label = "Mend"
-    suffix, done = "mended", "Mended."
+    suffix = "mended"
 
     only: StringProperty(description="One finding; all if empty")
     cure: StringProperty(options={"SKIP_SAVE"})
@@ -82,17 +82,29 @@ class POISE_OT_mend(NewActionOperator, bpy.types.Operator):
         only = [self.only] if self.only else []
         return "mend", {"motion": self.rig.message, "only": only, "amount": context.scene.poise.amount}
 
+    def end(self, context, result):
+        """The panel lists what is left."""
+        self.put(context, result)
+        around.show_findings(context.scene, self.rig, result["findings"])
+        had, left = (len(result["report"][when]["findings"]) for when in ("before", "after"))
+        return f"{had} failing findings before, {left} after."
+
 
 class POISE_OT_repair(NewActionOperator, bpy.types.Operator):
     """Change the whole motion a little, so that feet and ground can carry it, as a new action"""
 
     bl_idname = PREFIX + "repair"
     bl_label = "Repair"
-    suffix, done = "repaired", "Repaired."
+    suffix = "repaired"
 
     def begin(self, context):
         self.rig = read(context)
         return "repair", {"motion": self.rig.message, "amount": context.scene.poise.amount}
+
+    def end(self, context, result):
+        self.put(context, result)
+        had, has = (result["report"][when]["force_rms"] for when in ("before", "after"))
+        return f"Force that contacts cannot give: {100.0 * had:.2g} % of the weight before, {100.0 * has:.2g} % after."
 
 
 class POISE_OT_track(NewActionOperator, bpy.types.Operator):

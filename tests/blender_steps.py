@@ -206,10 +206,14 @@ def check_and_mend() -> None:
     save("mended", armature, before)
     said["mended"] = armature.animation_data.action.name
     said["keys kept by mend"] = keys(action) == own
+    said["left by mend"] = [f.name for f in scene.poise.findings if f.fails], scene.poise.is_checked
+    bpy.ops.poise.check()
     bpy.ops.poise.forget()
     said["cleared"] = not scene.timeline_markers and not scene.poise.findings
     armature.animation_data.action = action
+    bpy.ops.poise.check()
     bpy.ops.poise.repair()
+    said["findings forgotten"] = not scene.poise.is_checked and not scene.timeline_markers
     said["repaired"] = armature.animation_data.action.name
 
 

@@ -161,6 +161,8 @@ def test_findings_are_markers_and_their_cure_mends(done: tuple[Path, dict[str, A
     assert farthest(own.world[0], after) < CLOSE * height(motion)
     assert said["mended"] == "walk mended"
     assert said["keys kept by mend"]
+    assert said["left by mend"] == [[], True]
+    assert said["findings forgotten"]  # they were those of the motion before
     assert said["repaired"] == "walk repaired"
     assert said["cleared"]
 

@@ -141,6 +141,7 @@ def test_check_mend_and_repair(server: Server) -> None:
     assert {f["name"] for f in found["findings"]} == {"skate"}
     assert all(f["tools"] == ["ground"] and f["cures"] for f in found["findings"])
     mended = result(server, "mend", {"motion": message_of(slide), "only": ["skate"]})
+    assert not any(f["fails"] for f in mended["findings"])
     own = poise.edit.mend(slide, only=["skate"]).motion
     np.testing.assert_allclose(unpacked(mended["motion"]["rotations"]), own.rotations, atol=1e-9)
     assert mended["notes"]

@@ -77,30 +77,36 @@ def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
 
 def check(asked: Fields, tell: Tell) -> dict[str, Any]:
     """What is physically wrong with a motion, where, and what would mend it."""
+    messages.known(asked, ("motion", "profile", "floor", "trials"), "check")
+    motion = messages.read_motion(asked.get("motion"))
+    floor = messages.optional(asked, "floor")
+    found = _findings(
+        motion, tell, messages.text(asked, "profile", "realistic"), floor, is_tried=bool(asked.get("trials"))
+    )
+    return {"passes": not any(f["fails"] for f in found), "findings": found}
+
+
+def _findings(
+    motion: Motion, tell: Tell, profile: str, floor: float | None, *, is_tried: bool = False
+) -> list[dict[str, Any]]:
+    """The findings of a check, each with the tools that mend it."""
     from poise.check.clip import judge, on_ground
     from poise.check.finding import doubts
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
     from poise.edit.mend import MENDERS, Cures
 
-    messages.known(asked, ("motion", "profile", "floor", "trials"), "check")
-    motion = messages.read_motion(asked.get("motion"))
-    floor = messages.optional(asked, "floor")
-    profile = load_profile(messages.text(asked, "profile", "realistic"))
+    limits = load_profile(profile)
     tell(0.0, "Checking")
     clip = on_ground(motion, Wanted(floor=floor))
     tell(0.5, "Judging")
-    trials = Cures() if asked.get("trials") else None
     unsure = doubts(clip, is_floor_given=floor is not None)
-    found = judge(clip, profile, trials=trials, unsure=unsure)
-    return {
-        "passes": not any(f.fails for f in found),
-        "findings": [f.as_json() | {"tools": sorted({m.name for m in MENDERS if f.name in m.findings})} for f in found],
-    }
+    found = judge(clip, limits, trials=Cures() if is_tried else None, unsure=unsure)
+    return [f.as_json() | {"tools": sorted({m.name for m in MENDERS if f.name in m.findings})} for f in found]
 
 
 def mend(asked: Fields, tell: Tell) -> dict[str, Any]:
-    """Do what a check asks for; `only` names the findings to mend."""
+    """Do what a check asks for; `only` names the findings to mend. With what a check finds in the result."""
     from poise.check.profile import require_flaw
     from poise.edit.mend import mend as run
 
@@ -112,7 +118,9 @@ def mend(asked: Fields, tell: Tell) -> dict[str, Any]:
     for name in only:
         require_flaw(name)
     tell(0.0, "Mending")
-    return _edited(run(motion, only=only, **_scope(asked), floor=messages.optional(asked, "floor")))
+    floor = messages.optional(asked, "floor")
+    edited = run(motion, only=only, **_scope(asked), floor=floor)
+    return _edited(edited) | {"findings": _findings(edited.motion, tell, "realistic", floor)}
 
 
 def repair(asked: Fields, tell: Tell) -> dict[str, Any]:
