@@ -61,6 +61,29 @@ def test_a_walk_without_its_travel_has_the_same_contacts_and_reacts_as_with_it(n
     assert there.report["floor_velocity_m_s"] == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("after", ["path", "blend"])
+def test_under_a_figure_that_fell_the_floor_stops(after: str) -> None:
+    whole = replace(poise.load(poise.sample_path("walk")), source=None)
+    moved = whole.translations.copy()
+    moved[:, 0] -= whole.times[:, None] * VELOCITY["walk"]
+    motion = replace(whole, translations=moved)
+    push = poise.Push("chest", (1200.0, 0.0, 0.0), start=0.6)
+    result = poise.simulate(motion, pushes=(push,), options=poise.Options(after=after))
+    begun, dt = result.report["fall"]["start"], result.report["dt"]
+    hips = result.q[:, :3]
+    lies = (result.times > begun + result.report["fall"]["still_after_s"]) & (result.times < begun + 1.6)
+    assert np.ptp(hips[lies], axis=0).max() < 0.02
+    if after == "path":  # but for the floor it falls as it does on its way, and that stops without a jolt
+        along = poise.simulate(whole, pushes=(push,)).q[:, :3]
+        assert np.abs(np.diff(hips - along, n=2, axis=0)).max() / dt < 2.5 * 1.07 * dt  # [m/s]
+    if after == "blend":  # up again it walks on the spot, beside its clip
+        assert hips[-1, 2] > 0.8
+        assert np.abs(hips[-60:, 1] - hips[-1, 1]).max() < 0.1
+    assert result.report["deviation"]["root_position_max_m"] < 2.0
+    excursion = np.array(result.report["per_frame"]["com_m"]) - result.report["per_frame"]["com_reference_m"]
+    assert np.abs(excursion[:, 1]).max() < 1.5  # 5.9 with a floor that never stops
+
+
 def test_in_a_world_its_feet_slide_and_that_is_said_or_it_goes_ahead(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -154,16 +154,18 @@ class Recorder:
 
     def report(
         self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
-        pushes: tuple[Force, ...], simulated: Array,
+        pushes: tuple[Force, ...], simulated: Array, back: Array,
     ) -> Report:  # fmt: skip
-        """All fields, over the frames that were made."""
+        """All fields, over the frames that were made; `back` is how far a treadmill's floor lags (n, 3) [m]."""
         figure, n = self._figure, len(simulated)
         character, reference = figure.character, self._reference_q[:n]
         angles = joint_deviations(character, reference, simulated)
-        moved = np.linalg.norm(simulated[:, :3] - reference[:, :3], axis=1)
-        bodies = np.linalg.norm(body_positions(character, simulated) - body_positions(character, reference), axis=2)
+        away = body_positions(character, simulated) - body_positions(character, reference) + back[:, None]
+        moved = np.linalg.norm(simulated[:, :3] - reference[:, :3] + back, axis=1)
+        bodies = np.linalg.norm(away, axis=2)
         last = max(n - 1, 1)
         self._place(n - 1, self._now)
+        self._com[:n] += back
         steps = 1000.0 * np.array(self._step_seconds or [0.0])
         solved = slice(0, last)
         goal = self._com[solved, :2] - self._com_reference[solved, :2]

@@ -1,7 +1,8 @@
 """Clips that walk on the spot, as on a treadmill: simulated where the floor rests and the figure travels.
 
 Physics is the same in both frames, because the floor moves at a constant velocity. What is given and what comes back
-is in the frame of the clip, where the figure stays and the floor moves.
+is in the frame of the clip, where the figure stays and the floor moves. Under a figure that fell the floor stops, as a
+treadmill does, so that it lies where it fell.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Force, PointGoal, Push
 from poise.phases.travel import in_place_velocity
+
+
+STOPS = 0.5
+"""A floor stops in this time under a figure that fell, and is as fast again as long after it got up [s]."""
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,34 @@ class Treadmill:
         out[:, :3] += self.travel(times)
         return out
 
-    def on_spot(self, simulated: Array, reference: Array, own: Array) -> Array:
-        """Simulated coordinates (F, nq) in the clip's frame, as far from its `own` as from the traveling reference."""
+    def on_spot(self, simulated: Array, reference: Array, own: Array, back: Array) -> Array:
+        """Simulated coordinates (F, nq) in the clip's frame.
+
+        They are as far from its `own` as from the traveling reference, but for how far the floor lags (F, 3).
+        """
         if not self.moves:
             return simulated
         out = simulated.copy()
-        out[:, :3] = own[:, :3] + (simulated - reference)[:, :3]
+        out[:, :3] = own[:, :3] + (simulated - reference)[:, :3] + back
         return out
 
-    def force(self, force: Force) -> Force:
-        """A force in the frame of the floor. Only the direction of a push counts; a pull is tied to a place."""
-        return _Carried(force, self) if self.moves and not isinstance(force, Push) else force
+    def pace(self, before: float, has_fallen: bool, dt: float) -> float:
+        """Part of its velocity that the floor has after a step of dt [s], 0 … 1."""
+        return max(0.0, before - dt / STOPS) if has_fallen else min(1.0, before + dt / STOPS)
+
+    def lag(self, pace: float, dt: float) -> Array:
+        """How much further a floor that never stops takes the clip's frame in a step of dt [s], shape (3,) [m]."""
+        return -(1.0 - pace) * dt * self.velocity
+
+    def force(self, force: Force, back: Array, pace: float) -> Force:
+        """A force in the frame of the floor. Only the direction of a push counts; a pull is tied to a place.
+
+        Args:
+            force: In the frame of the clip.
+            back: How far the floor lags [m], shape (3,).
+            pace: Part of its velocity that it has.
+        """
+        return _Carried(force, self, back, pace) if self.moves and not isinstance(force, Push) else force
 
     def goal(self, goal: PointGoal) -> PointGoal:
         """A point goal, whose target is a place in the frame of the clip, in that of the floor."""
@@ -78,8 +100,8 @@ class Treadmill:
 class _Carried(Force):
     """A force that was given in the frame of the clip."""
 
-    def __init__(self, own: Force, belt: Treadmill) -> None:
-        self._own, self._belt = own, belt
+    def __init__(self, own: Force, belt: Treadmill, back: Array, pace: float) -> None:
+        self._own, self._belt, self._back, self._pace = own, belt, back, pace
         self.body, self.start, self.duration = own.body, own.start, own.duration
 
     @property
@@ -97,4 +119,5 @@ class _Carried(Force):
 
     def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
         belt = self._belt
-        return self._own.force_at(place - belt.travel(time), velocity + belt.velocity, time, mass)
+        place = place - belt.travel(time) + self._back
+        return self._own.force_at(place, velocity + self._pace * belt.velocity, time, mass)
