@@ -18,7 +18,6 @@ from poise.core.typing import Array
 from poise.filter.forces import Force, PointGoal, Push
 from poise.phases.travel import in_place_velocity
 
-
 STOPS = 0.5
 """A floor stops in this time under a figure that fell, and is as fast again as long after it got up [s]."""
 
