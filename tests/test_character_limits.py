@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from poise.body import clamp_rotation, fit, limit_angles
 from poise.body.character import Character, Limits
-from poise.body.limits import from_limit_angles, mean_rotation
+from poise.body.limits import from_limit_angles
 from poise.core import rotations
 from tests.character_figures import motion, person
 
@@ -70,7 +70,7 @@ def test_mean_of_rotations_is_their_middle() -> None:
     axis = np.array([0.0, 0.6, 0.8])
     turns = rotations.from_rotation_vector(np.array([[-0.4], [0.1], [0.6]]) * axis)
     signs = np.array([[1.0], [-1.0], [1.0]])
-    assert rotations.angle_between(mean_rotation(signs * turns), rotations.from_rotation_vector(0.1 * axis)) < 0.02
+    assert rotations.angle_between(rotations.mean(signs * turns), rotations.from_rotation_vector(0.1 * axis)) < 0.02
 
 
 def bent(joint: str, axis: tuple[float, float, float], degrees: float) -> Character:

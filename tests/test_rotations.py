@@ -44,3 +44,21 @@ def test_the_turn_about_the_vertical_of_one_pair_is_that_of_many() -> None:
     first, second = rotations.normalize(np.random.default_rng(1).normal(size=(2, 200, 4)))
     one_by_one = [rotations.yaw_to(a, b) for a, b in zip(first, second)]
     np.testing.assert_allclose(one_by_one, rotations.yaw_between(first, second), atol=1e-12)
+
+
+def test_the_shortest_turn_between_directions() -> None:
+    a = np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0]])
+    b = np.array([[0.0, 4.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+    turns = rotations.between(a, b)
+    np.testing.assert_allclose(
+        rotations.rotate(turns[:3], a[:3] / [[1.0], [2.0], [3.0]]), b[:3] / [[4.0], [5.0], [1.0]], atol=1e-12
+    )
+    np.testing.assert_allclose(2.0 * np.arccos(turns[:, 0]), [np.pi / 2.0, 0.0, np.pi, 0.0], atol=1e-7)
+    for one, other, turn in zip(a, b, turns):
+        assert np.array_equal(rotations.between(one, other), turn)
+
+
+def test_a_mean_counts_both_signs_of_a_quaternion_as_one_rotation() -> None:
+    turns = rotations.from_rotation_vector(np.array([[0.2, 0.0, 0.0], [0.4, 0.0, 0.0], [0.6, 0.0, 0.0]]))
+    every = np.stack([turns, turns * [[1.0], [-1.0], [1.0]]], axis=1)
+    np.testing.assert_allclose(rotations.mean(every), turns[[1, 1]], atol=1e-12)

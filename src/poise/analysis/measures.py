@@ -310,7 +310,7 @@ LEAST_STEPS = 4
 """And takes at least so many steps."""
 LEAST_SPEED = 0.3
 """And is no slower, for a leg of 0.82 m [m/s]."""
-UPRIGHT = 0.6
+LEAST_HIPS = 0.6
 """And holds its hips this high above the floor, in leg lengths [1]: who crawls has no gait."""
 FLYING = 0.1
 """A gait in the air for more than this share of its frames is a run [1]."""
@@ -433,7 +433,7 @@ def gait_speed(analysis: Analysis) -> float:
     steady = float(np.median(speed))
     goes = steady * motion.duration > LEAST_TRAVEL * leg and steady > LEAST_SPEED * math.sqrt(leg / HUMAN_LEG)
     goes = goes and _steps(analysis) >= LEAST_STEPS
-    upright = float(np.median(root[:, 2] - analysis.floor)) > UPRIGHT * leg
+    upright = float(np.median(root[:, 2] - analysis.floor)) > LEAST_HIPS * leg
     return steady if goes and upright else math.nan
 
 

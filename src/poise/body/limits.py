@@ -137,7 +137,7 @@ def _hinge_rest(poses: Poses, frames: Frames, body: int) -> Array:
     between = rotations.IDENTITY
     stop, k = frames.joints[frames.parents[body]], int(skeleton.parents[j])
     while k != stop:
-        between = rotations.multiply(mean_rotation(poses.rotations[:, k]), between)
+        between = rotations.multiply(rotations.mean(poses.rotations[:, k]), between)
         k = int(skeleton.parents[k])
     return rotations.multiply(between, skeleton.rest_rotations[j])
 
@@ -159,7 +159,7 @@ def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int, every: Array) -
     axis = _bone(frames, body)
     local = frames.relative(body)
     folds = part in ("shin", "forearm")
-    rest = _straight(frames, body, axis, local) if folds else mean_rotation(local)
+    rest = _straight(frames, body, axis, local) if folds else rotations.mean(local)
     swing_axis = _bend_axis(frames, anatomy, body, rest, axis, local)
     twist, (bend_low, bend_high), side = RANGES[part]
     base = Limits(rest, axis, swing_axis, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0)
@@ -200,21 +200,8 @@ def _whole_tenths(low: Array, high: Array) -> tuple[Array, Array]:
     return np.radians(down), np.radians(up)
 
 
-def mean_rotation(turned: Array) -> Array:
-    """Mean of rotations (F, 4): the unit quaternion nearest to all, by the largest eigenvector of Σ q qᵀ."""
-    _, vectors = _principal(turned.T @ turned)
-    mean = vectors[:, -1]
-    return mean if mean[0] >= 0.0 else -mean
-
-
 def _cross(a: Array, b: Array) -> Array:
     return cast(Array, np.cross(a, b))
-
-
-def _principal(symmetric: Array) -> tuple[Array, Array]:
-    """Eigenvalues, rising, and eigenvectors in columns of a symmetric matrix."""
-    values, vectors = np.linalg.eigh(symmetric)
-    return cast(Array, values), cast(Array, vectors)
 
 
 def _bone(frames: Frames, body: int) -> Array:
@@ -241,13 +228,13 @@ def _straight(frames: Frames, body: int, axis: Array, local: Array) -> Array:
     """
     length = float(np.linalg.norm(frames.offsets[body]))
     if length < 1e-6 * PERSON_SPAN * frames.scale:
-        return mean_rotation(local)
+        return rotations.mean(local)
     before = frames.offsets[body] / length
     bones = rotations.rotate(local, axis)
     # least turn from each frame's bone back onto the parent's bone; its rotation times the pose is straight
     cosine = np.clip(bones @ before, -1.0 + 1e-6, 1.0)
     back = rotations.normalize(np.concatenate([1.0 + cosine[:, None], _cross(bones, before)], axis=-1))
-    rest = mean_rotation(rotations.multiply(back, local))
+    rest = rotations.mean(rotations.multiply(back, local))
     # the mean is only nearly straight: finish it
     return rotations.multiply(rotations.between(rotations.rotate(rest, axis), before), rest)
 
@@ -259,7 +246,7 @@ def _bend_axis(frames: Frames, anatomy: Anatomy, body: int, rest: Array, axis: A
         return likely
     any_axis = rotations.perpendicular(axis)
     angles = limit_angles(Limits(rest, axis, any_axis, 0, 0, 0, 0, 0, 0), local)[:, 1:]
-    values, vectors = _principal(angles.T @ angles / len(angles))
+    values, vectors = np.linalg.eigh(angles.T @ angles / len(angles))
     if np.sqrt(values[1]) < np.radians(8.0) or values[0] > 0.25 * values[1]:
         return likely
     main = vectors[0, 1] * any_axis + vectors[1, 1] * _cross(axis, any_axis)

@@ -10,7 +10,7 @@ from poise.body.standing import comes_near_ground, rest_is_level, trunk_of
 from poise.core.skeleton import rest_pose
 from poise.intake.anatomy import FRONT_LEG
 
-UPRIGHT = 0.7
+VERTICAL = 0.7
 """A trunk whose direction is so much vertical is upright [1]."""
 
 
@@ -68,7 +68,7 @@ def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bo
     """
     for at in (rest_pose(tree.skeleton)[0][None], tree.poses.positions):
         trunk = trunk_of(tree, root, chest, pairs, at)
-        if np.median(trunk[:, 2] + UPRIGHT * np.linalg.norm(trunk, axis=-1)) > 0.0:
+        if np.median(trunk[:, 2] + VERTICAL * np.linalg.norm(trunk, axis=-1)) > 0.0:
             return False
     lower = [p for p in pairs if p[0] == chest]
     return any(comes_near_ground(tree, p) and "arm" not in tree.named(p) for p in lower) and not any(

@@ -90,7 +90,7 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
 
     def carries(a: int, b: int) -> bool:
-        return float(np.quantile(hips[a : b + 1], at.STAYS_UP)) > at.UPRIGHT * clip.character.leg_length
+        return float(np.quantile(hips[a : b + 1], at.STAYS_UP)) > at.CARRIED_HIPS * clip.character.leg_length
 
     for foot, points in feet(clip).items():
         flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
@@ -293,7 +293,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         if inside and weight[first : last + 1].min() > at.DIP and clip.times[last] - clip.times[first] < shortest:
             carried[first : last + 1] = True  # short and shallow: no hop
     hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
-    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch & (hips > at.UPRIGHT * leg)
+    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch & (hips > at.CARRIED_HIPS * leg)
     slowest = np.where(near, speed, np.inf).min(axis=1)
     found = []
     for first, last in stretches(sliding):

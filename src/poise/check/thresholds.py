@@ -86,7 +86,7 @@ GLIDE_SECONDS = 0.1
 """Shortest time for which no foot stands that counts [s]."""
 HOVER_SECONDS = math.sqrt(8.0 * SEEN_UP / GRAVITY)
 """Shortest time without any contact that counts [s]: the path of a shorter flight bends by less than `SEEN_UP`."""
-UPRIGHT, STAYS_UP = 0.6, 0.2
+CARRIED_HIPS, STAYS_UP = 0.6, 0.2
 """A body whose hips are lower than the first, in legs, in more than the second part of a stance is not carried by feet
 alone [1]."""
 GLIDES = 0.4

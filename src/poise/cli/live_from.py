@@ -106,10 +106,11 @@ def follow(
 
 def keep_live(result: LiveResult, output: Path | None, report: Path | None, record: Path | None, *, json: bool) -> None:
     """Write what was asked for, and say how the stream was."""
+    from poise.io.files import write_json
     from poise.show.result_scene import scene_of
 
     if report is not None:
-        result.save_report(report)
+        write_json(report, result.report)
     if result.character is not None and len(result.q) > 1:
         keep(result, output, None, record, partial(scene_of, title="live"))
     elif output is not None or record is not None:

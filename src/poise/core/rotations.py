@@ -149,13 +149,21 @@ def perpendicular(axis: Array) -> Array:
 
 
 def between(a: Array, b: Array) -> Array:
-    """Shortest unit quaternion that turns direction a (3,) into direction b (3,)."""
-    a = np.asarray(a) / np.linalg.norm(a)
-    b = np.asarray(b) / np.linalg.norm(b)
-    w = 1.0 + a @ b
-    if w < 1e-9:
-        return np.concatenate([[0.0], perpendicular(a)])
-    return normalize(np.concatenate([[w], np.cross(a, b)]))
+    """Shortest unit quaternions that turn directions a (..., 3) into directions b (..., 3); none where one is zero."""
+    a = np.asarray(a) / np.maximum(np.linalg.norm(a, axis=-1, keepdims=True), 1e-300)
+    b = np.asarray(b) / np.maximum(np.linalg.norm(b, axis=-1, keepdims=True), 1e-300)
+    w = 1.0 + np.sum(a * b, axis=-1, keepdims=True)
+    turns = np.concatenate([w, np.cross(a, b)], axis=-1)
+    opposite = w[..., 0] < 1e-9
+    turns[opposite] = [[0.0, *perpendicular(axis)] for axis in a[opposite]] or 0.0
+    return normalize(turns)
+
+
+def mean(q: Array) -> Array:
+    """Mean of rotations (F, ..., 4), shape (..., 4): nearest to all, by the largest eigenvector of Σ q qᵀ."""
+    q = np.moveaxis(q, 0, -2)
+    nearest = np.linalg.eigh(np.swapaxes(q, -1, -2) @ q)[1][..., -1]
+    return np.where(nearest[..., :1] >= 0.0, nearest, -nearest)
 
 
 def twist_angle(q: Array, axis: Array) -> Array:

@@ -178,7 +178,7 @@ def _is_wrong(motion: Motion, joint: int, inside: slice, flip: float, *, by_twis
     Where a knee changed sides, it is the bone's twist that counts, and it is further by a good part of the flip [rad].
     """
     q = motion.rotations[:, joint]
-    mean = np.linalg.eigh(q.T @ q)[1][:, -1]  # the sign of a quaternion does not count
+    mean = rotations.mean(q)
     away = rotations.angle_between(q, mean)
     if by_twist:
         bone = motion.skeleton.offsets[_main_child(motion.skeleton, joint)]
@@ -224,10 +224,7 @@ def _hold_end(q: Array, motion: Motion, joint: int, end: int, inside: slice) -> 
     at, orientations = motion.world[0][inside], motion.world[1][inside]
     own = rotations.rotate(rotations.conjugate(orientations[:, joint]), at[:, end] - at[:, joint])
     was, now = rotations.rotate(motion.rotations[inside, joint], own), rotations.rotate(q, own)
-    axis, cosine = np.cross(now, was), (now * was).sum(axis=1)
-    sine = np.linalg.norm(axis, axis=1)
-    turn = (np.arctan2(sine, cosine) / np.maximum(sine, 1e-12))[:, None] * axis
-    q[:] = rotations.multiply(rotations.from_rotation_vector(turn), q)
+    q[:] = rotations.multiply(rotations.between(now, was), q)
 
 
 def _turn_back(q: Array, first: Array, last: Array, amount: float) -> None:

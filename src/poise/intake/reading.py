@@ -14,7 +14,7 @@ from poise.intake.anatomy import Anatomy, height_of
 from poise.intake.figure import Figure
 from poise.intake.scale import OF_TIME, UNIT_WORDS, Scale, scale_candidates, unit_name, weigh_scale
 from poise.intake.table import Answer, Table
-from poise.intake.up import UPRIGHT, weigh_up
+from poise.intake.up import ALONG_AXIS, weigh_up
 
 SURE = 0.6
 """Below this probability a reading is asked for [1]."""
@@ -158,7 +158,7 @@ def _is_upright(anatomy: Anatomy) -> bool:
         return False
     rest = anatomy.skeleton.rest[0]
     trunk = rest[anatomy.head] - rest[[leg.first for leg in anatomy.legs]].mean(axis=0)
-    return float(trunk[2]) > UPRIGHT * float(np.linalg.norm(trunk))
+    return float(trunk[2]) > ALONG_AXIS * float(np.linalg.norm(trunk))
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from poise.intake.figure import AXES, Array, Figure, Reals, along
 from poise.intake.table import Table, Testimony, weigh
 
-UPRIGHT = 0.7
+ALONG_AXIS = 0.7
 """Cosine beyond which a direction counts as along an axis [1]."""
 
 
@@ -80,7 +80,7 @@ def stands_over_the_clip(figure: Figure) -> Testimony[str] | None:
     shares = np.zeros(len(AXES))
     for part in parts:
         part = part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-9)
-        shares += np.array([float((along(part, axis) > UPRIGHT).mean()) for axis in AXES]) / len(parts)
+        shares += np.array([float((along(part, axis) > ALONG_AXIS).mean()) for axis in AXES]) / len(parts)
     best = AXES[int(np.argmax(shares))]
     share = round(100 * float(shares.max()))
     return _of_axes(

@@ -118,9 +118,7 @@ class Locomotion:
     @cached_property
     def reference(self) -> Array:
         """A mean rotation of each joint, shape (J, 4)."""
-        turned = self.motion.rotations
-        outer = np.einsum("fja,fjb->jab", turned, turned)
-        return np.linalg.eigh(outer)[1][:, :, -1]
+        return rotations.mean(self.motion.rotations)
 
     @cached_property
     def moving(self) -> Index:

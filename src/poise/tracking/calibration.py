@@ -74,9 +74,9 @@ def standing_as_in(character: Character, motion: Motion) -> Character:
     places, _ = body_poses(character, poses[[0, found]])
     hips = places[:, [limb.bodies[0] for limb in legs]]
     ends = places[:, [end_body(character, limb.name) for limb in legs]]
-    across = (hips[:, 0] - hips[:, 1]) * (1.0, 1.0, 0.0)
-    ahead = np.cross(across / np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-9), (0.0, 0.0, 1.0))
-    strides = np.abs(np.sum((ends[:, 0] - ends[:, 1] - hips[:, 0] + hips[:, 1]) * ahead, axis=1))
+    apart = ends[:, 0] - ends[:, 1] - hips[:, 0] + hips[:, 1]
+    ways = [heading(character, p) for p in places]
+    strides = np.abs(apart[:, 0] * np.cos(ways) + apart[:, 1] * np.sin(ways))
     if strides[0] < STRIDE * character.leg_length or strides[1] > 0.5 * strides[0]:
         return character
     turns = {}

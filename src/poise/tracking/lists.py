@@ -40,7 +40,7 @@ from poise.tracking.retarget import Role, end_body
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
 """Joints of a leg hold the whole weight so many times [1]. Chosen, without a source."""
-UPRIGHT, UPRIGHT_NECK, UPRIGHT_STIFF, HELD_TURN = 10.0, 30.0, 4.0, 4.0
+CATCHING_TRUNK, CATCHING_NECK, CATCHING_STIFF, HELD_TURN = 10.0, 30.0, 4.0, 4.0
 """Pelvis and trunk of a character that catches itself, and its neck, weigh so much more, and turn so much more stiffly;
 the last is for one that is held [1]. Chosen on pushes of adult and child; that of the neck, on child and raptor."""
 CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
@@ -308,8 +308,8 @@ class Lists:
         self.is_free = np.array([kind == "free" for kind in self.kinds])
         bones = [b for limb in self.character.limbs if limb.kind == "neck" for b in limb.bodies]
         neck = [d for b in bones for d in dofs_of(self.character, b) if self.kinds[d] == "targeted"]
-        self._upright = np.array([UPRIGHT if kind == "trunk" and d > 2 else 1.0 for d, kind in enumerate(self.kinds)])
-        self._upright[neck] = UPRIGHT_NECK
+        self._upright = np.where([k == "trunk" and d > 2 for d, k in enumerate(self.kinds)], CATCHING_TRUNK, 1.0)
+        self._upright[neck] = CATCHING_NECK
         self._place_pull, self._place_weight = np.zeros((ends + points, 3)), np.zeros((ends + points, 3))
         self._turn_pull, self._turn_now = np.zeros((bodies, 3)), np.zeros((bodies, 3))
         self._spring_pull, self._spring_weight, self._damping = np.zeros(nv), np.zeros(nv), np.zeros(nv)
@@ -412,7 +412,7 @@ class Lists:
         pull[:3] += 2.0 * np.sqrt(k) * (targets.velocity[0] - v[:3])
         back = rotations.conjugate(q[3:7])
         off = rotations.to_rotation_vector(rotations.multiply(back, targets.turn[0]))
-        stiffness = s.responsiveness * s.pelvis_turn_stiffness * UPRIGHT_STIFF**alarm
+        stiffness = s.responsiveness * s.pelvis_turn_stiffness * CATCHING_STIFF**alarm
         stiffness *= HELD_TURN if softness > 1.0 else 1.0
         spin = rotations.rotate(back, targets.spin[0])
         pull[3:6] = stiffness * off + 2.0 * math.sqrt(stiffness) * (spin - v[3:6])

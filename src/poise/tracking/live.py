@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -69,12 +68,6 @@ class LiveResult:
         if self.character is None or not len(self.q):
             raise InvalidValue("No data arrived; there is no motion to write.")
         return dressed(q_to_motion(self.character, self.q, self.times), self.drawn)
-
-    def save_report(self, path: str | PathLike[str]) -> None:
-        """Write the report as JSON, whole or not at all."""
-        from poise.io.files import write_json
-
-        write_json(path, self.report)
 
 
 def run_live(

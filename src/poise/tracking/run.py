@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from types import NoneType
 from typing import Any
 
@@ -54,12 +53,6 @@ class TrackResult:
     report: dict[str, Any] = field(repr=False)
     q: Array = field(repr=False)
     times: Array = field(repr=False)
-
-    def save_report(self, path: str | PathLike[str]) -> None:
-        """Write the report as JSON, whole or not at all."""
-        from poise.io.files import write_json
-
-        write_json(path, self.report)
 
 
 @dataclass(frozen=True)

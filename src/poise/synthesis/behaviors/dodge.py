@@ -17,14 +17,14 @@ from poise.synthesis.behaviors.behavior import Behavior, Option, Options, Role, 
 
 FLIGHT = 4.0
 """How far away the ball is let go [m]."""
-OVER_FEET, UPRIGHT = 2.0 / 5.0, 30.0 / 70.0
+LESS_OVER_FEET, LESS_UPRIGHT = 2.0 / 5.0, 30.0 / 70.0
 """What fear does to the weights of balancing: [Jain2009]_ goes from 5, 70, 0.5 to 2, 30, 0.5."""
 
 CALM: tuple[Goal, ...] = (ComOver(1.0), *POSTURE, Land(0.2))
 FEAR: tuple[Goal, ...] = tuple(
-    replace(w, weight=OVER_FEET * w.weight)
+    replace(w, weight=LESS_OVER_FEET * w.weight)
     if isinstance(w, ComOver)
-    else replace(w, weight=UPRIGHT * w.weight)
+    else replace(w, weight=LESS_UPRIGHT * w.weight)
     if isinstance(w, Upright)
     else w
     for w in CALM
