@@ -16,7 +16,7 @@ ON_CLIPS = ("identity", "push", "terrain", "stairs", "impossible", "endurance")
 NAMES = (
     *ON_CLIPS, "step", "list_step", "crowd", "start", "memory", "agreement", "analysis", "edit", "edit_rigs", "live",
     "recording", "load", "check", "balance", "behaviors", "goals", "wire", "alive", "recovery", "skeletons", "world",
-    "tracking", "readings", "spacetime", "repair", "locomotion", "strict", "vary",
+    "tracking", "readings", "spacetime", "repair", "locomotion", "strict", "vary", "learning",
 )  # fmt: skip
 
 

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
 
 
 class NamedHelp(TyperCommand):
-    """A command whose --help, given a behavior too, also tells of that behavior."""
+    """A command whose --help, given a behavior too, also tells of that behavior; `learn` is a command of its own."""
 
     _arguments: tuple[str, ...] = ()
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if args[:1] == ["learn"]:
+            from poise.cli.learn import command
+
+            return command().make_context(f"{info_name} learn", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         self._arguments = tuple(args)

@@ -157,6 +157,8 @@ def synthesize(
 ) -> None:
     """Make a motion from goals alone: balance, protective steps, a controller of your own. No clip is needed.
 
+    [bold]poise synthesize learn CLIP -o mine.toml[/bold] finds the weights of a controller's goals from a clip.
+
     Example: [bold]poise synthesize step -o step.bvh --push 'chest 250 0 0 @1+0.1' --record step.html[/bold]
     """
     if listing or goals:

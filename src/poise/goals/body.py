@@ -135,13 +135,13 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
     Raises:
         InvalidValue: if it has no left and right foot.
     """
-    feet = {side: first_point + _points(character, f"{side}_foot", "foot") for side in SIDES}
+    feet = {side: first_point + contact_points(character, f"{side}_foot", "foot") for side in SIDES}
     if any(not len(points) for points in feet.values()):
         raise InvalidValue(
             "Motion from goals needs a figure with a left and a right foot; this one has none. Roles: "
             f"{', '.join(sorted(character.roles)) or 'none'}."
         )
-    hands = {side: first_point + _points(character, f"{side}_hand", "hand") for side in SIDES}
+    hands = {side: first_point + contact_points(character, f"{side}_hand", "hand") for side in SIDES}
     model = state.model
     root = model.roots[index]
     end = root + len(character.bodies)
@@ -169,14 +169,14 @@ def body_of(character: Character, state: State, index: int = 0, first_point: int
         forward,
         head,
         turns[head].T @ forward,
-        {side: first_point + _points(character, f"{side}_shoulder") for side in SIDES},
+        {side: first_point + contact_points(character, f"{side}_shoulder") for side in SIDES},
         _trunk(character),
         float(np.linalg.norm(left)),
         torque_limits(character),
     )
 
 
-def _points(character: Character, role: str, part: str = "") -> Index:
+def contact_points(character: Character, role: str, part: str = "") -> Index:
     """Contact points of a part, or of any, that lie on a role's body or beyond it."""
     if role not in character.roles:
         return np.zeros(0, dtype=np.int64)

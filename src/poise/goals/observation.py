@@ -47,6 +47,18 @@ class Clip(Protocol):
         """Coordinates (nq,) and velocities (nv,) at a time [s]; its ends are held."""
         ...
 
+    def place(self, part: str, time: float) -> tuple[Array, Array, Array]:
+        """Where "com", a hand or a foot is, how fast it moves and accelerates: [m], [m/s], [m/s²], shapes (3,)."""
+        ...
+
+    def facing(self, time: float) -> Array:
+        """Where the hips face in the plane, unit, shape (2,)."""
+        ...
+
+    def stands(self, side: str, time: float) -> bool:
+        """Whether a foot, "left" or "right", is on the ground."""
+        ...
+
 
 @dataclass
 class Observation:

@@ -21,6 +21,7 @@ _HOMES = {
     "controller_text": "poise.synthesis.controller_file",
     "find_behavior": "poise.synthesis.controller_file",
     "graph": "poise.goals.registry",
+    "learn": "poise.synthesis.learning",
     "load_controller": "poise.synthesis.controller_file",
     "load_scene": "poise.synthesis.scene_file",
     "save_controller": "poise.synthesis.controller_file",
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from poise.synthesis.controller_file import load_controller as load_controller
     from poise.synthesis.controller_file import save_controller as save_controller
     from poise.synthesis.figure import Settings as Settings
+    from poise.synthesis.learning import learn as learn
     from poise.synthesis.run import SynthesisResult as SynthesisResult
     from poise.synthesis.run import synthesize as synthesize
     from poise.synthesis.scene_file import load_scene as load_scene

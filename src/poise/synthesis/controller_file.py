@@ -106,6 +106,7 @@ class ControllerTable(Table):
     seconds: Positive | None = None
     within: Text | None = None
     figure: Text | None = None
+    begins_as_clip: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
     groups: dict[str, Goals] = Field(default_factory=dict)
     states: Annotated[tuple[StateTable, ...], Field(min_length=1)]
@@ -194,7 +195,7 @@ def _around(
     if file.within is None:
         if file.figure is not None:
             raise place.at("key 'figure'").error("it says whose place this takes.", 'Write within = "hands" as well.')
-        return Scenario((Role(machine),))
+        return Scenario((Role(machine, begins_as_clip=file.begins_as_clip),))
     behavior = _behavior(file.within, place.at("key 'within'"), users)
     setup = behavior.setup({name: value for name, value in options.items() if name in behavior.declared})
     roles = {role.name: role for role in setup.roles}

@@ -91,8 +91,9 @@ class Start:
         name: Unique in its world.
         character: Its body.
         machine: Its controller.
-        q: Coordinates at the start, shape (nq,).
+        q: Coordinates where it stands at rest, shape (nq,): its start, unless `begins` says another.
         clip: What it follows where its controller says so.
+        begins: Coordinates (nq,) and velocities (nv,) at the start.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Start:
     machine: StateMachine
     q: Array
     clip: Clip | None = None
+    begins: tuple[Array, Array] | None = None
 
 
 class _Rest(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character, figure
-from poise.body.posing import interpolate_q, motion_to_q, q_to_motion
+from poise.body.posing import q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible, require, require_each
 from poise.core.motion import Motion
@@ -22,10 +22,10 @@ from poise.filter.report import Report
 from poise.goals.body import Body
 from poise.goals.state_machine import Visit
 from poise.goals.surroundings import Ball, Scene, Surface
-from poise.physics import Model, State
-from poise.physics.mujoco_backend import model_of
+from poise.physics import State
 from poise.physics.mujoco_engine import Engine, Slab
 from poise.synthesis.behaviors import Role, Scenario
+from poise.synthesis.clip import MotionClip
 from poise.synthesis.contacts import BODY_FRICTION
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.figure import Settings, Start
@@ -148,41 +148,6 @@ class SynthesisResult:
         return self.figures[0].visits
 
 
-SPAN = 0.01
-"""Velocities are differences over this time [s]."""
-
-
-class MotionClip:
-    """A motion of a character at any time, its ends held; see `goals.observation.Clip`."""
-
-    def __init__(self, motion: Motion, character: Character) -> None:
-        """Take a motion.
-
-        Args:
-            motion: Of the character's own skeleton.
-            character: Who follows it.
-
-        Raises:
-            InvalidValue: if the motion is another skeleton's.
-        """
-        if motion.skeleton.names != character.skeleton.names:
-            raise InvalidValue(
-                f"The clip moves a skeleton of {len(motion.skeleton.names)} joints, the figure has another of "
-                f"{len(character.skeleton.names)}. Fit the figure to the clip's own skeleton."
-            )
-        self._character = character
-        self._model: Model = model_of(character)
-        self._times = motion.times - motion.times[0]
-        self._q = motion_to_q(character, motion)
-
-    def at(self, time: float) -> tuple[Array, Array]:
-        """Coordinates (nq,) and velocities (nv,) at a time [s]."""
-        ends = np.clip([time - SPAN / 2.0, time, time + SPAN / 2.0], 0.0, self._times[-1])
-        before, now, after = interpolate_q(self._character, self._times, self._q, ends)
-        span = float(ends[2] - ends[0])
-        return now, self._model.difference(before, after, span) if span > 0.0 else np.zeros(self._character.nv)
-
-
 def world_of(
     setup: Scenario,
     character: Character | None = None,
@@ -207,11 +172,19 @@ def world_of(
         who = prepared(who)
         seen = MotionClip(clip, who) if clip is not None and k == 0 else None
         q = on_top(role.name, who, _placed(role, role.pose(who)), scene)
-        starts.append(Start(role.name, who, role.machine, q, seen))
+        starts.append(Start(role.name, who, role.machine, q, seen, _begins(role, seen)))
     world = World(starts, scene, settings)
     if world.settings.engine == "mujoco":
         world.mover = EngineMover(world.cast, world.q, world.v, world.settings.dt)
     return world
+
+
+def _begins(role: Role, clip: MotionClip | None) -> tuple[Array, Array] | None:
+    if not role.begins_as_clip:
+        return None
+    if clip is None:
+        raise InvalidValue(f"{role.machine.name!r} begins as its clip does, and there is none; give --clip FILE.")
+    return clip.start
 
 
 def _placed(role: Role, q: Array) -> Array:

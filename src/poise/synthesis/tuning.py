@@ -27,6 +27,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.toml_file import to_toml
 from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
+from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.io.files import append_line, parse_toml, quoted, read_text, write_atomically
 from poise.synthesis.behaviors.behavior import Behavior, named, shown
@@ -138,6 +139,8 @@ def tune(
     seed: int = 0,
     log: str | os.PathLike[str] | None = None,
     cost: Callable[[SynthesisResult, Case], float] | None = None,
+    clip: Motion | None = None,
+    is_logarithmic: bool = False,
     on_try: Callable[[int, float, float], None] | None = None,
 ) -> Tuned:
     """Search options of a behavior whose cost, summed over cases, is least.
@@ -153,6 +156,8 @@ def tune(
         seed: Of the search; the same one gives the same tries.
         log: File in which every try is kept. If it exists, its tries are not run again.
         cost: Of a result and its case, instead of the one above.
+        clip: As in `synthesize`.
+        is_logarithmic: Whether ranges, all positive, are searched on a logarithmic scale.
         on_try: Called with the number of a try, its cost and the least one so far.
 
     Raises:
@@ -173,11 +178,15 @@ def tune(
         raise InvalidValue(f"seed is {seed}; give a whole number of 0 or more.")
     if not cases:
         raise InvalidValue("No case is given; cases = ({},) tries the behavior as it is.")
-    names, low, high = list(bounds), *np.array(list(bounds.values())).T
+    names, spans = list(bounds), np.array(list(bounds.values()))
     start = np.array([float(wanted.declared[name].default) for name in names])
-    if np.any((start < low) | (start > high)):
+    if np.any((start < spans[:, 0]) | (start > spans[:, 1])):
         raise InvalidValue("A range does not hold the value at the start: " + _ranges_said(bounds, start) + ".")
 
+    if is_logarithmic and spans.min() <= 0.0:
+        raise InvalidValue("On a logarithmic scale all ranges are positive: " + _ranges_said(bounds, start) + ".")
+    to, back = (np.log, np.exp) if is_logarithmic else (np.asarray, np.asarray)
+    low, high = to(spans).T
     cases = [_checked(wanted, case, bounds) for case in cases]
     held_out = [_checked(wanted, case, bounds) for case in held_out]
     how = settings or Settings()
@@ -185,7 +194,7 @@ def tune(
 
     def run(values: Array, some: Sequence[Case]) -> tuple[Outcome, ...]:
         options = dict(zip(names, values.tolist(), strict=True))
-        return tuple(_outcome(wanted, case, options, character, seconds, how, cost) for case in some)
+        return tuple(_outcome(wanted, case, options, character, seconds, how, cost, clip) for case in some)
 
     book = _Book(
         log,
@@ -199,13 +208,15 @@ def tune(
             "seconds": seconds,
             "seed": seed,
             "population": population,
+            **({} if clip is None else {"clip": _digest(clip)}),
+            **({"is_logarithmic": True} if is_logarithmic else {}),
         },
     )
     before = run(start, cases)
     best, least = start, _total(before)
     random = np.random.default_rng(seed)
     strategy = method.CMAEvolutionStrategy(
-        (start - low) / (high - low),
+        (to(start) - low) / (high - low),
         SPREAD,
         {
             "bounds": [0.0, 1.0],
@@ -219,7 +230,7 @@ def tune(
     while number < tries:
         drawn, costs = strategy.ask(), []
         for share in drawn:
-            values = low + np.asarray(share) * (high - low)
+            values = back(low + np.asarray(share) * (high - low))
             costs.append(book.cost(number, values, lambda values=values: _total(run(values, cases))))
             number += 1
             if costs[-1] < least:
@@ -289,6 +300,12 @@ def _checked(behavior: Behavior, case: Case, bounds: Ranges) -> dict[str, Any]:
     return {name: every[name] for name in case}
 
 
+def _digest(motion: Motion) -> str:
+    return hashlib.sha256(
+        b"".join(a.tobytes() for a in (motion.times, motion.translations, motion.rotations))
+    ).hexdigest()
+
+
 def _ranges_said(bounds: Ranges, start: Array) -> str:
     return ", ".join(f"{k} {a:g} to {b:g} from {x:g}" for (k, (a, b)), x in zip(bounds.items(), start, strict=True))
 
@@ -305,6 +322,7 @@ def _outcome(
     seconds: float | None,
     settings: Settings,
     cost: Callable[[SynthesisResult, Case], float] | None,
+    clip: Motion | None,
 ) -> Outcome:
     """One run, which ends with a fall."""
     chosen = {**options, **case}
@@ -314,7 +332,7 @@ def _outcome(
         if has_fallen(world.state, world.figures[0].body):
             raise KeyboardInterrupt  # ends the run, which keeps what it has
 
-    result = synthesize(behavior, character, options=chosen, seconds=length, settings=settings, on_step=look)
+    result = synthesize(behavior, character, options=chosen, seconds=length, clip=clip, settings=settings, on_step=look)
     fell = result.figures[0].fell
     if fell is None and result.report["stopped"] == "interrupted":
         raise KeyboardInterrupt

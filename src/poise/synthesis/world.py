@@ -124,6 +124,10 @@ class World:
         for k, start in enumerate(starts):
             figures.append(Figure(start, self.state, k, point, coordinate))
             point, coordinate = point + len(start.character.contact_points), coordinate + start.character.nq
+        for start, figure in zip(starts, figures, strict=True):
+            if start.begins is not None:
+                self.q[figure.coordinates], self.v[figure.dofs] = start.begins
+        self.state.at(self.q, self.v)
         radii, roots = model.point_radii[: self._count].copy(), model.roots[len(starts) : len(bodies)]
         ball_roots = tuple(int(root) for root in roots)
         touched = overlaps(capsules, self.state)

@@ -125,7 +125,8 @@ class Role:
         character: A built-in figure, or None for the one the user brings.
         place: Where it stands in the plane [m].
         turn: Heading against the figure's own [rad], about the upward axis.
-        pose: Coordinates of a character at the start, before it is placed.
+        pose: Coordinates of a character at rest, before it is placed; it begins so.
+        begins_as_clip: Whether it begins as its clip does instead, moving.
     """
 
     machine: StateMachine
@@ -134,6 +135,7 @@ class Role:
     place: tuple[float, float] = (0.0, 0.0)
     turn: float = 0.0
     pose: Callable[[Character], Array] = standing
+    begins_as_clip: bool = False
 
 
 @dataclass(frozen=True)
