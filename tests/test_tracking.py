@@ -21,7 +21,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
-from poise.tracking.calibration import bend_of, put_on, standing_as_in, standing_pose
+from poise.tracking.calibration import bend_of, put_on, standing_pose
 from poise.tracking.retarget import Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed
@@ -638,15 +638,15 @@ def test_a_prior_draws_joints_to_its_examples(walk: Motion, walker: poise.Charac
 
 def test_a_rest_pose_that_is_a_stride_is_replaced_by_a_pose_of_the_clip(walk: Motion) -> None:
     walker = poise.Character.fit(walk)
-    assert standing_as_in(walker, walk) is walker  # its rest pose stands
+    assert not walker.rest_poses  # its rest pose stands
     q = poise.motion_to_q(walker, walk)
     places, _ = body_poses(walker, q)
     ankles = places[:, [end_body(walker, leg) for leg in ("left_leg", "right_leg")]]
     apart = np.linalg.norm(ankles[:, 0] - ankles[:, 1], axis=-1)
     middle = int(np.argmax(apart))
     odd = replace(walk, skeleton=replace(walk.skeleton, rest_rotations=walk.rotations[middle].copy()))
-    strider = poise.Character.fit(odd)
-    stands = standing_as_in(strider, odd)
+    stands = poise.Character.fit(odd)
+    strider = replace(stands, rest_poses={})
     assert set(stands.rest_poses) == {"standing"}
     for character, least, most in ((strider, 0.5, 2.0), (stands, 0.0, 0.35)):
         places, _ = body_poses(character, standing_pose(character)[None])

@@ -9,7 +9,7 @@ on hands, knees, elbows, head, trunk and ankles without a heel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from poise.body.fit_bodies import Frames, make_frames
 from poise.body.limbs import find_anatomy
 from poise.body.limits import Joints, fit_joints
 from poise.body.parts import Body, Capsule, ContactPoint, Limb, unique_names
+from poise.body.stride import standing_in
 from poise.core.errors import InvalidValue, require, require_each
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
@@ -240,6 +241,7 @@ class Fitted:
     roles: dict[str, int]
     leg_length: float
     floor: float
+    rest_poses: Mapping[str, Mapping[str, Array]]
 
 
 def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None, masses: str) -> Fitted:
@@ -264,14 +266,16 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     two_legged = not anatomy.four_legged
     shares = anthropometry.shares(masses, frames.parts, frames.sides, shapes.lengths, two_legged=two_legged)
     joints = fit_joints(every_pose, frames, anatomy)
+    limbs, roles = _limbs(frames, anatomy), _roles(frames, anatomy)
     return Fitted(
         skeleton=poses.skeleton,
         bodies=_bodies(poses.skeleton, frames, shapes, joints, total * shares),
         contact_points=make_contact_points(frames, names, ground, shapes),
-        limbs=_limbs(frames, anatomy),
-        roles=_roles(frames, anatomy),
+        limbs=limbs,
+        roles=roles,
         leg_length=leg,
         floor=ground.floor,
+        rest_poses=standing_in(poses, frames, limbs, roles, joints.kinds, leg),
     )
 
 

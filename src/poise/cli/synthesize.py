@@ -375,12 +375,11 @@ def figure_of(which: str) -> Character:
         return load_character(path)
     import poise.io
     from poise.body import fit
-    from poise.tracking.calibration import standing_as_in
 
     try:
         motion = _loaded(path, clip, is_any=True)
         _note_doubts_of_size(motion, which)
-        return standing_as_in(fit(motion), motion)
+        return fit(motion)
     except FileFormatError as refusal:
         if SKELETON_ALONE[0] not in refusal.cure:
             raise

@@ -5,7 +5,6 @@ then; and a pose at targets by damped least squares, for the start of a run and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from poise.body.character import Q_SIZES, Character
 from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
+from poise.body.stride import STANDING
 from poise.core import rotations
 from poise.core.errors import UnknownName
 from poise.core.motion import Motion
@@ -26,15 +26,10 @@ from poise.tracking.stance import Foot
 
 STRETCHED = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
-STANDING = "standing"
-"""The rest pose of a character's file in which it stands."""
 FOLDED, BENT = 2.3, 0.1
 """Knees fold by up to this [rad]; bent by less as the character stands, they fold back [1]."""
 CROOKED = 0.8
 """A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
-
-STRIDE = 0.3
-"""A rest pose with one foot so far ahead of the other is a stride, in legs [1]."""
 
 
 def standing_pose(character: Character, poses: Array | None = None) -> Array:
@@ -58,32 +53,6 @@ def standing_pose(character: Character, poses: Array | None = None) -> Array:
     if off[0] > CROOKED:
         found = int(np.argmin(off))
     return q if found == 0 else poses[found - 1].copy()
-
-
-def standing_as_in(character: Character, motion: Motion) -> Character:
-    """A character on two legs whose rest pose is a stride, with a rest pose "standing" from its clip instead.
-
-    An exporter may write any frame of a walk as the rest pose. The frame whose feet are nearest to straight under their
-    hips takes its place, if its feet are less than half as far apart along the way it faces.
-    """
-    legs = [limb for limb in character.limbs if limb.kind == "leg"]
-    if len(legs) != 2 or STANDING in character.rest_poses or any(b.kind == "hinge" for b in character.bodies):
-        return character
-    poses = np.concatenate([standing_pose(character)[None], motion_to_q(character, motion)])
-    found = 1 + int(np.argmin(_off_standing(character, poses[1:])))
-    places, _ = body_poses(character, poses[[0, found]])
-    hips = places[:, [limb.bodies[0] for limb in legs]]
-    ends = places[:, [end_body(character, limb.name) for limb in legs]]
-    apart = ends[:, 0] - ends[:, 1] - hips[:, 0] + hips[:, 1]
-    ways = [heading(character, p) for p in places]
-    strides = np.abs(apart[:, 0] * np.cos(ways) + apart[:, 1] * np.sin(ways))
-    if strides[0] < STRIDE * character.leg_length or strides[1] > 0.5 * strides[0]:
-        return character
-    turns = {}
-    for body, at in zip(character.bodies, character.q_addresses):
-        if body.kind in ("free", "ball"):
-            turns[body.name] = poses[found, at + Q_SIZES[body.kind] - 4 : at + Q_SIZES[body.kind]].copy()
-    return replace(character, rest_poses={**character.rest_poses, STANDING: turns})
 
 
 def _off_standing(character: Character, poses: Array) -> Array:

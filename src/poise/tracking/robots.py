@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from poise.body.character import Character, fit
+from poise.body.stride import STANDING
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.core.typing import Array
 from poise.io.mjcf import Robot
-from poise.tracking.calibration import STANDING
 from poise.tracking.run import track
 
 PARALLEL = np.cos(np.radians(30.0))
