@@ -103,8 +103,11 @@ def vary(
     dropped = Counter(v["why"].partition(": ")[0] for v in table["variants"] if not v["kept"])
     for why, number in dropped.most_common():
         out().print(f"{number} dropped: {why}", markup=False)
-    if not kept:
-        out().print("Try more: -n 100, or another --seed. Chance makes most variants mild.", markup=False)
+    if 4 * kept < len(table["variants"]):
+        few = "Few variants of it" if kept else "None"
+        out().print(
+            f"{few} differ enough. Try more: -n {4 * count}, or another --seed, or a longer clip.", markup=False
+        )
 
 
 def _was_tried(before: Done | None, job: Job, place: Path) -> bool:

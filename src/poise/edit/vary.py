@@ -37,7 +37,7 @@ APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
 
 
-OFFSETS = {"arm": 20.0, "tail": 20.0, "neck": 10.0, "spine": 6.0}
+OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
 
@@ -114,24 +114,25 @@ def draw(motion: Motion, character: Character, seed: int, index: int) -> Variant
     leg = character.leg_scale
     way = motion.world[0][-1, 0] - motion.world[0][0, 0]
     travels = float(np.linalg.norm(way[:2])) > 1.5 * character.leg_scale and not is_in_place(motion)
-    pace = float(chance.uniform(0.85, 1.2)) if chance.random() < 0.4 else 1.0
+    pace = math.exp(float(chance.uniform(0.08, 0.28) * chance.choice([-1.0, 1.0]))) if chance.random() < 0.6 else 1.0
     size = float(chance.uniform(0.8, 1.25)) if chance.random() < 0.3 else 1.0
     terrain = "flat"
     if travels and chance.random() < 0.4:
         slope, rise = chance.uniform(3.0, 10.0) * chance.choice([-1.0, 1.0]), 0.12 * leg * chance.uniform(0.4, 1.0)
         terrain = str(chance.choice([f"slope:{slope:.1f}", f"step:{rise:.3f}", f"rough:{rise / 2:.3f},{seed + index}"]))
     bodies = [b for b in character.bodies if b.mass > 0.02 * character.mass]
+    share = np.array([b.mass for b in bodies]) / sum(b.mass for b in bodies)
     pushes = []
     for _ in range(int(chance.integers(1 if terrain == "flat" else 0, 3))):
-        body = bodies[int(chance.integers(len(bodies)))]
+        body = bodies[int(chance.choice(len(bodies), p=share))]
         duration = float(chance.uniform(0.1, 0.25)) * math.sqrt(leg)
-        speed = float(chance.uniform(0.5, 1.7)) * math.sqrt(leg) * min(1.0, body.mass / (HEAVY * character.mass))
+        speed = float(chance.uniform(0.8, 2.2)) * math.sqrt(leg) * min(1.0, body.mass / (HEAVY * character.mass))
         angle = float(chance.uniform(-math.pi, math.pi))
         start = float(chance.uniform(0.05, 0.7)) * motion.duration
         duration = min(duration, 0.3 * motion.duration)
         force = character.mass * speed / duration
         pushes.append(Push(body.name, (force * math.cos(angle), force * math.sin(angle), 0.0), start, duration))
-    style = _draw_style(character, chance) if chance.random() < 0.7 else None
+    style = _draw_style(character, chance) if chance.random() < 0.9 else None
     return Variant(style, tuple(pushes), terrain, pace, size)
 
 
@@ -141,7 +142,7 @@ def _draw_style(character: Character, chance: np.random.Generator) -> Style:
     for limb in character.limbs:
         if limb.kind not in OFFSETS:
             continue
-        factor = float(chance.uniform(0.5, 1.6))
+        factor = float(chance.uniform(0.4, 1.9))
         joints = [character.bodies[b].joint for b in limb.bodies]
         swing |= dict.fromkeys(joints, factor)
         for joint in joints[:2]:
