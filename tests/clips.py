@@ -1,9 +1,9 @@
-"""Where the real clips are, and how a test skips without them."""
+"""Where the real clips are, how a test skips without them, and how one leaves further cases to `make test-all`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,19 @@ def path_of(name: str | Path) -> Path:
 def everywhere(names: Iterable[Any]) -> list[Any]:
     """Names for parametrize: samples (and "hop", cut from one) run everywhere, captured clips where they are."""
     return [name if _is_ours(name) else pytest.param(name, marks=needs_motions) for name in names]
+
+
+def first_cases(count: int, names: str | Sequence[str], cases: Iterable[Any], **rest: Any) -> pytest.MarkDecorator:
+    """`parametrize`, but `make test` runs the first so many cases only, and `make test-all` all of them.
+
+    Cases without marks of their own come first: captured clips may not be there.
+    """
+    made_before = type(pytest.param())
+    several = not isinstance(names, str) or "," in names
+    made = [c if isinstance(c, made_before) else pytest.param(*c) if several else pytest.param(c) for c in cases]
+    short = sorted(range(len(made)), key=lambda k: (bool(made[k].marks), k))[:count]
+    marked = [c if k in short else c._replace(marks=(*c.marks, pytest.mark.long)) for k, c in enumerate(made)]
+    return pytest.mark.parametrize(names, marked, **rest)
 
 
 def _is_ours(name: Any) -> bool:

@@ -47,6 +47,7 @@ from poise.physics import State
 from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.terrain import Terrain
+from tests.clips import first_cases
 from tests.filter_runs import falling, walk
 from tests.test_filter import assert_exact, glitched
 from tests.test_push import held
@@ -103,7 +104,7 @@ def test_what_hangs_on_a_pushed_chest_stays_behind_and_swings_past() -> None:
     assert head[late].max() >= np.radians(5.0)
 
 
-@pytest.mark.parametrize("way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+@first_cases(2, "way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
 def test_arms_go_outward_to_keep_the_balance(way: tuple[float, float]) -> None:
     """The walk goes along −y: its left is at +x."""
     motion, character = walk()
@@ -267,7 +268,7 @@ def _bodies_of(character: Character, limb: str) -> Array:
     return np.array(next(x.bodies for x in character.limbs if x.name == limb)) + 1
 
 
-@pytest.mark.parametrize("lead", [0.5, 0.4])
+@first_cases(1, "lead", [0.5, 0.4])
 def test_the_next_foot_of_a_walk_lands_by_the_capture_point(lead: float) -> None:
     """ξ = x + ẋ / ω against the landing foot, both less the undisturbed walk: in people the slope is 1; it was 2."""
     motion, character = longer(2.5)
@@ -404,7 +405,8 @@ def test_a_push_is_held_or_stepped_after_or_ends_in_a_fall(newtons: float, outco
         assert event["com_back_s"] is not None
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     ("body", "way"),
     [("chest", (0.0, 1000.0)), ("chest", (1000.0, 0.0)), ("chest", (-1000.0, 0.0)), ("head", (-443.0, -1001.0))],
 )
@@ -428,6 +430,7 @@ def test_a_fall_gains_no_energy_and_comes_to_rest(body: str, way: tuple[float, f
     )
 
 
+@pytest.mark.long
 def test_legs_of_a_fallen_figure_stay_low() -> None:
     """Limp arms dropped the trunk at once, and that threw the legs up."""
     motion, character = longer(4.5)
@@ -499,6 +502,7 @@ def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:
     assert fast.rate[knee] > 2.0 * down.rate[knee]
 
 
+@pytest.mark.long
 def test_a_head_is_let_down_after_a_fall_and_does_not_drop() -> None:
     """A neck without muscles lets it fall the last 5 cm at more than 1 m/s."""
     motion, character = longer(4.5)
@@ -655,7 +659,7 @@ def test_a_person_gets_up_over_hands_and_knees() -> None:
     assert kneels.any(), "on hands and knees, its trunk level"
 
 
-@pytest.mark.parametrize("by_clip", [False, True])
+@first_cases(1, "by_clip", [False, True])
 def test_a_fallen_figure_gets_up_where_it_lies_and_goes_back(by_clip: bool) -> None:
     motion, character = longer(8.0)
     push, options = Push("chest", (0.0, 1500.0, 0.0), START, 0.2), Options(after="path" if by_clip else "blend")

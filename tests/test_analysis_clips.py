@@ -17,7 +17,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.io import load
 from poise.samples import sample_path
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 Array = npt.NDArray[np.float64]
 
@@ -54,7 +54,8 @@ def test_an_object_of_one_joint_is_measured_like_a_character() -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     ("name", "fps", "told"),
     [
         ("asf_amc/02_04.amc", None, 1),

@@ -11,7 +11,7 @@ import pytest
 import poise
 from poise.analysis import analyze, energy_exchange, gait
 from poise.core.units import GRAVITY
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 MASS, SPEED, RISE = 70.0, 1.4, 0.02
 
@@ -80,7 +80,8 @@ def test_a_clip_that_stands_has_no_gait() -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(
+@first_cases(
+    2,
     ("name", "rate", "kind"),
     [
         ("bvh/cmu_motionbuilder/02_01.bvh", None, "walk"),

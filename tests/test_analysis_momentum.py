@@ -22,7 +22,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.samples import sample_path
 from tests import analysis_plain
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 Array = npt.NDArray[np.float64]
 NO_FILTER = LowPass(float("inf"))
@@ -49,7 +49,7 @@ def around(motion: Motion, frame: int, step: float) -> tuple[Motion, Array, Arra
     return moved, q[0], v, a
 
 
-@pytest.mark.parametrize("name", ["walk", "quadruped", "hover_hop"])
+@first_cases(1, "name", ["walk", "quadruped", "hover_hop"])
 def test_momentum_is_the_engines_own(name: str) -> None:
     motion = load(sample_path(name))
     character = fit(motion)
@@ -102,7 +102,7 @@ def tumbling(count: int, dt: float) -> tuple[Motion, Character]:
     return single_body(center - rotations.rotate(turns, offset), turns, t)
 
 
-@pytest.mark.parametrize("filter_hz", [None, 20.0])
+@first_cases(1, "filter_hz", [None, 20.0])
 def test_a_tumbling_body_keeps_its_angular_momentum(filter_hz: float | None) -> None:
     motion, character = tumbling(120, 1.0 / 120.0)
     analysis = analyze(motion, character, filter_hz=filter_hz, floor=-100.0)

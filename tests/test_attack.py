@@ -24,6 +24,7 @@ from poise.core.errors import FileFormatError, InternalError, InvalidValue, Pois
 from poise.core.motion import Motion
 from poise.io.files import parse_toml
 from poise.terrain import Terrain
+from tests.clips import first_cases
 from tests.test_io_gltf import changed, made, saved
 from tests.test_io_npz import members, pack
 
@@ -161,7 +162,8 @@ def test_platform_keys_of_no_sensible_size(tmp_path: Path, row: str) -> None:
     refused(lambda: Terrain.platform(path), "Platform")
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    3,
     ("mode", "size"),
     [
         *((mode, size) for mode in ("P", "1", "I;16") for size in ((40_000, 3), (3, 40_000), (2049, 2))),
@@ -244,6 +246,7 @@ def test_a_bvh_of_short_rows_is_refused_before_it_takes_the_memory(tmp_path: Pat
     refused(lambda: poise.load(path), "201 joints take about")
 
 
+@pytest.mark.long
 def test_a_zip_with_a_bomb_inside(tmp_path: Path, sample: Motion) -> None:
     poise.save(sample, tmp_path / "a.npz")
     parts = members(tmp_path / "a.npz") | {"times.npy": bytes(400_000_000)}

@@ -51,6 +51,7 @@ def wheel(source: Path, path: str | None = None, **environment: str) -> tuple[in
     return done.returncode, done.stdout + done.stderr, names
 
 
+@pytest.mark.long
 def test_without_node_or_network_the_wheel_holds_no_page_and_says_so(source: Path) -> None:
     code, said, names = wheel(source, path="", PIP_NO_INDEX="1")
     assert code == 0, said
@@ -82,6 +83,7 @@ def test_with_a_compiler_the_wheel_holds_the_core_and_is_for_any_python(source: 
     assert not made.name.endswith("-any.whl")
 
 
+@pytest.mark.long
 def test_where_the_page_is_required_and_cannot_be_built_the_build_fails(source: Path) -> None:
     code, said, names = wheel(source, path="", PIP_NO_INDEX="1", POISE_PLAYER="require")
     assert code != 0
@@ -89,6 +91,7 @@ def test_where_the_page_is_required_and_cannot_be_built_the_build_fails(source: 
     assert not names
 
 
+@pytest.mark.long
 def test_a_page_that_is_there_and_fresh_travels_as_it_is(source: Path) -> None:
     """A source archive holds a finished page: nobody who installs from it needs node."""
     sys.path.insert(0, str(ROOT))

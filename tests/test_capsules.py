@@ -15,6 +15,7 @@ from poise.core import rotations
 from poise.native import library
 from poise.physics import State, model_of_scene
 from poise.physics.collisions import CapsulePairs, Near, near_capsules
+from tests.clips import first_cases
 from tests.figures import random_state
 
 Array = npt.NDArray[np.float64]
@@ -50,7 +51,7 @@ def brute(first: tuple[Array, Array, float], second: tuple[Array, Array, float])
     return float(np.sqrt(min(found))) - r - s
 
 
-@pytest.mark.parametrize("seed", range(40))
+@first_cases(10, "seed", range(40))
 def test_gap_is_the_smallest_distance(seed: int) -> None:
     rng = np.random.default_rng(seed)
     first, second = ((*(0.5 * rng.normal(size=(2, 3))), 0.1 * rng.random()) for _ in range(2))

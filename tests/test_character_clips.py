@@ -17,7 +17,7 @@ from poise.filter.simulate import simulate
 from poise.io import load, load_skeleton, save
 from poise.phases import find_floor
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, everywhere, needs_motions, path_of
+from tests.clips import MOTIONS, everywhere, first_cases, needs_motions, path_of
 
 HUMAN_IK = ("Hips", "UpLeg", "Leg", "Foot", "ToeBase", "Arm", "ForeArm", "Hand")
 MAX = ("Hips", "Hip", "Knee", "Ankle", "Toe", "Shoulder", "Elbow", "Wrist")
@@ -137,7 +137,7 @@ def heights(motion: Motion, character: Character, parts: tuple[str, ...]) -> np.
     return np.min(low, axis=0)
 
 
-@pytest.mark.parametrize("name", everywhere(CLIPS))
+@first_cases(6, "name", everywhere(CLIPS))
 def test_every_role_lies_on_the_joint_an_animator_would_name(name: str) -> None:
     character = fitted(name)
     found = {role: character.bodies[i].name for role, i in character.roles.items()}
@@ -147,7 +147,7 @@ def test_every_role_lies_on_the_joint_an_animator_would_name(name: str) -> None:
     assert kinds == (["leg"] * 4 + ["neck", "spine", "tail"] if four else ["arm"] * 2 + ["leg"] * 2 + ["neck", "spine"])
 
 
-@pytest.mark.parametrize("name", everywhere([n for n in CLIPS if "#Run" not in n and "#Survey" not in n]))
+@first_cases(6, "name", everywhere([n for n in CLIPS if "#Run" not in n and "#Survey" not in n]))
 def test_the_bare_skeleton_gives_the_same_limbs(name: str) -> None:
     motion, character = clip(name), fitted(name)
     bare = fit(motion.skeleton)
@@ -157,7 +157,7 @@ def test_the_bare_skeleton_gives_the_same_limbs(name: str) -> None:
     assert bare.leg_length == pytest.approx(character.leg_length, rel=0.12)
 
 
-@pytest.mark.parametrize("name", everywhere(CLIPS))
+@first_cases(6, "name", everywhere(CLIPS))
 def test_every_frame_lies_inside_the_limits(name: str) -> None:
     motion, character = clip(name), fitted(name)
     orientations = motion.world[1]
@@ -257,7 +257,7 @@ def test_bodies_on_the_ground_touch_it_with_what_touches_it(name: str) -> None:
     assert np.quantile(body, 0.1) < 0.06
 
 
-@pytest.mark.parametrize("name", everywhere([n for n in CLIPS if "#" not in n]))
+@first_cases(4, "name", everywhere([n for n in CLIPS if "#" not in n]))
 def test_size_and_mass_come_from_the_skeleton_not_from_the_part_of_the_clip(name: str) -> None:
     whole, motion = fitted(name), clip(name)
     half = motion.frame_count // 2

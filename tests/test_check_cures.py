@@ -23,7 +23,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.edit import ballistic, ground, repair, spin
 from poise.edit.mend import Cures
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.planted import hang
 
 REALISTIC = load_profile("realistic")
@@ -354,7 +354,7 @@ def test_a_clip_that_hovers_for_a_while_floats(walk: Motion) -> None:
     assert re.search("lower the", found[0].cures[0].text)
 
 
-@pytest.mark.parametrize("speed", [0.04, 0.15, -0.4, 1.0])
+@first_cases(1, "speed", [0.04, 0.15, -0.4, 1.0])
 def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Motion, speed: float) -> None:
     lifted = moved(walk, speed * walk.times[:, None] * np.array([0.0, 0.0, 1.0]))
     (found,) = findings(lifted, "rise")
@@ -366,7 +366,7 @@ def test_a_walk_that_goes_through_the_air_fails_and_its_cure_mends_it(walk: Moti
     assert not [f for f in findings(ground(lifted).motion) if f.fails]
 
 
-@pytest.mark.parametrize("ground", ["slope:4", "stairs:0.05,0.3"])
+@first_cases(1, "ground", ["slope:4", "stairs:0.05,0.3"])
 def test_a_walk_up_a_ground_that_nobody_knows_does_not_go_through_the_air(walk: Motion, ground: str) -> None:
     up = replace(poise.simulate(walk, terrain=poise.Terrain.parse(ground)).motion, source=None)
     assert np.ptp(up.world[0][:, 0, 2]) > 0.3
@@ -390,6 +390,7 @@ def test_a_figure_that_rides_a_lift_is_only_warned_of(walk: Motion) -> None:
     assert not found.fails
 
 
+@pytest.mark.long
 @needs_motions
 def test_feet_that_were_grounded_slide_no_further_where_none_stands() -> None:
     roll = poise.load(MOTIONS / "deepmimic" / "humanoid3d_roll.txt")
@@ -548,6 +549,7 @@ class Repairs(Cures):
         return self.outcome
 
 
+@pytest.mark.long
 def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_whether_they_fail_or_not() -> None:
     clip = analyze(ballistic(poise.load(poise.sample_path("hover_hop"))).motion)
 

@@ -13,7 +13,7 @@ from poise.check.ground import _rests
 from poise.check.profile import ROOT, load_profile
 from poise.check.report import Wanted
 from poise.core import rotations
-from tests.clips import needs_motions
+from tests.clips import first_cases, needs_motions
 from tests.edit_clips import hop
 from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught, turned
 
@@ -24,7 +24,7 @@ CAUGHT_EACH = 0.75
 
 
 @needs_motions
-@pytest.mark.parametrize("name", [*WALKS, *JUMPS])
+@first_cases(3, "name", [*WALKS, *JUMPS])
 def test_clean_clips_pass(name: str) -> None:
     failing = [f for f in findings(clean(name)) if f.fails]
     if name == "dance":  # it has a spike of its own, in the capture
@@ -32,6 +32,7 @@ def test_clean_clips_pass(name: str) -> None:
     assert not failing
 
 
+@pytest.mark.long
 @needs_motions
 @pytest.mark.parametrize(("count", "every"), [(1, 2), pytest.param(3, 1, marks=pytest.mark.long)])
 def test_planted_faults_are_caught(count: int, every: int) -> None:

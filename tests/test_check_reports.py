@@ -406,6 +406,7 @@ def test_the_page_draws_the_player_s_plots_and_a_click_opens_the_frame(hop: Clip
         assert 0.5 < float(shown.url.split("#t=")[1]) < 5.5
 
 
+@pytest.mark.long
 @needs_browser
 @needs_page
 def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> None:

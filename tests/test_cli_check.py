@@ -203,6 +203,7 @@ def test_the_cure_of_a_wrong_rate_can_be_given_back_as_an_option(capsys: pytest.
     assert checked(capsys, path, "--source-fps", 60)[0] == 0
 
 
+@pytest.mark.long
 def test_several_processes_say_what_one_says(library: Path) -> None:
     paths = clip_files([library, HOP])
     profile = load_profile("realistic")
@@ -214,6 +215,7 @@ def test_several_processes_say_what_one_says(library: Path) -> None:
         check_files(paths, profile, jobs=0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="interrupts are sent another way there")
 def test_an_interrupt_leaves_no_half_file(library: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"

@@ -10,7 +10,7 @@ import pytest
 import poise.io
 from poise.cli.app import run
 from tests.bvh_texts import FIGURE, bvh, put, values
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 def convert(*words: object) -> int:
@@ -79,7 +79,8 @@ def test_refusals(words: list[str], sentence: str, tmp_path: Path, capsys: pytes
 
 @needs_motions
 @pytest.mark.parametrize("suffix", [".bvh", ".npz", ".glb"])
-@pytest.mark.parametrize(
+@first_cases(
+    2,
     ("name", "more"),
     [
         ("bvh/other/bvh_example.bvh", []),

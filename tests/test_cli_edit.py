@@ -19,7 +19,7 @@ from poise.cli.outcome import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import Edited, EditReport, Scope
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.test_io_asf_amc import AMC, ASF
 
 CHANGED = {"joint_angle_max_deg", "root_position_max_m", "frames"}
@@ -87,7 +87,8 @@ def test_a_budget_refuses_with_exit_1_and_writes_nothing(
     assert run([*words, "--budget", "joint 90deg, root 9m"]) == 0
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     "words",
     [["scale", "--size", "0.5", "--budget", "root 3cm"], ["ballistic", "--budget", "joint 5deg, root 2cm"]],
     ids=lambda w: w[0],

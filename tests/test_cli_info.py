@@ -22,7 +22,7 @@ from poise.core.units import CMU_UNIT
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
 from tests.character_figures import dog, motion
-from tests.clips import MOTIONS, SAMPLES, everywhere, needs_motions
+from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions
 
 FIELDS = {
     "schema", "file", "format", "dialect", "joints", "end_sites", "channels", "frames", "fps", "duration_s", "unit_m",
@@ -44,7 +44,7 @@ def info(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("path", everywhere([*map(sample_path, SAMPLES), *EVERY]), ids=lambda p: p.stem)
+@first_cases(4, "path", everywhere([*map(sample_path, SAMPLES), *EVERY]), ids=lambda p: p.stem)
 def test_every_file_is_described(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = info(capsys, path)
     assert found.keys() >= FIELDS

@@ -504,6 +504,7 @@ def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     assert json.loads(report.read_text(encoding="utf-8"))["frames"] >= 200
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
 def test_ctrl_c_while_drawing_says_what_is_written(tmp_path: Path) -> None:
     out, film = tmp_path / "out.bvh", tmp_path / "film.gif"

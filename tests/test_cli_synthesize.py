@@ -17,7 +17,7 @@ from poise.cli.app import run
 from poise.cli.synthesize import figure_of
 from poise.core.errors import FileFormatError
 from poise.synthesis.behaviors import BEHAVIORS
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.interrupted import interrupted
 
 SHOVE = "chest 60 0 0 @0.05+0.1"
@@ -151,7 +151,7 @@ FALLS = (
 )
 
 
-@pytest.mark.parametrize("name", ["room.toml", "room.xml", "rubble:4,1"])
+@first_cases(1, "name", ["room.toml", "room.xml", "rubble:4,1"])
 def test_bodies_of_a_scene_move_around_the_figure(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,6 +288,7 @@ def test_two_processes_make_the_same_bytes(tmp_path: Path) -> None:
     assert [s["name"] for s in reports[0]["states"]][:2] == ["balance", "relax foot"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for one child on Windows")
 def test_interrupted_it_keeps_what_is_done(tmp_path: Path) -> None:
     """Ctrl-C once the run goes on: a motion that can be read, a report that says so, exit code 130."""

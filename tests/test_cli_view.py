@@ -19,6 +19,7 @@ from poise.cli.app import run
 from poise.show.arrays import read_recording
 from poise.show.browser import find_browser
 from poise.show.page import KEPT, has_page, live_page, passing_page, recording_page
+from tests.clips import first_cases
 
 needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
@@ -53,7 +54,7 @@ def test_a_strip_shows_the_push_from_aside() -> None:
         assert shot.right[:2] @ flat == pytest.approx(1.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("suffix", ["bvh", "npz", "glb"])
+@first_cases(1, "suffix", ["bvh", "npz", "glb"])
 def test_a_clip_carries_its_ground_into_view(tmp_path: Path, suffix: str) -> None:
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
     result = poise.simulate(motion, terrain=poise.Terrain.stairs(0.15, 0.4))
@@ -190,6 +191,7 @@ def test_a_page_is_served_on_a_port_until_ctrl_c(walk: Path, tmp_path: Path) -> 
     assert run(["view", str(walk), "--port", str(port), "--record", str(tmp_path / "a.html")]) == 2
 
 
+@pytest.mark.long
 @needs_page
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C is sent otherwise there")
 @pytest.mark.parametrize("is_saved", [True, pytest.param(False, marks=pytest.mark.long)])

@@ -24,6 +24,7 @@ from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of, controller_text, load_controller
 from poise.synthesis.run import synthesize
 from poise.synthesis.scene_file import scene_of
+from tests.clips import first_cases
 
 LEAN = """
 schema = "poise.controller/1"
@@ -82,7 +83,7 @@ def comparable(machine: StateMachine) -> tuple[object, ...]:
     return machine.name, states, actions
 
 
-@pytest.mark.parametrize("name", list(BEHAVIORS))
+@first_cases(4, "name", list(BEHAVIORS))
 def test_every_built_in_controller_reads_back_as_it_was_written(name: str) -> None:
     setup = BEHAVIORS[name].setup()
     for role in setup.roles:

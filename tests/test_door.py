@@ -87,7 +87,13 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+SLOW = ("poise.Analysis", "poise.edit.FlightChange", "poise.edit.repair", "poise.track", "poise.locomotion.")
+"""Examples that take long, by how their names begin."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name.startswith(SLOW) else name for name in PUBLIC]
+)
 def test_every_public_name_has_an_example_that_runs(name: str, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = example(PUBLIC[name])
     assert lines, f"{name} has no example"

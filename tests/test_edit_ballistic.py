@@ -12,7 +12,7 @@ from poise.core import rotations
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.edit import Budget, PathTarget, Scope, ballistic, path_between
 from poise.edit.legs import find_legs, knee_flexion
-from tests.clips import MOTIONS, everywhere, needs_motions
+from tests.clips import MOTIONS, everywhere, first_cases, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop, turned_about_z
 
 EXACT = 1e-9  # the promise [m]
@@ -103,7 +103,8 @@ def test_an_object_with_one_joint_is_an_object() -> None:
     np.testing.assert_allclose(bend, np.tile([0.0, -2.0, 0.0], (38, 1)), atol=1e-9)
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    2,
     "target",
     [
         PathTarget(end=np.array([1.4, 0.2, 1.1]), duration=0.5),
@@ -174,7 +175,7 @@ def test_what_cannot_be_done_is_refused() -> None:
 
 
 @pytest.mark.parametrize("keep", ["ends", "timing"])
-@pytest.mark.parametrize("name", everywhere(["hop", *FLIGHTS]))
+@first_cases(3, "name", everywhere(["hop", *FLIGHTS]))
 def test_real_flights(name: str, keep: str) -> None:
     motion, character = clip(name)
     result, report = ballistic(motion, character, keep=keep)
@@ -190,7 +191,7 @@ def test_real_flights(name: str, keep: str) -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize("keep", ["ends", "timing"])
+@first_cases(1, "keep", ["ends", "timing"])
 def test_the_more_of_it_the_nearer_to_the_path(keep: str) -> None:
     motion = poise.load(MOTIONS / "bvh" / "cmu_daz" / "05_20-daz.bvh").cut(6.0, 8.0)
     character = poise.Character.fit(motion, masses="auto")

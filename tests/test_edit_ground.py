@@ -27,7 +27,7 @@ from poise.phases.contacts import skating_frames
 from poise.phases.floor import carrying, laid_under
 from poise.phases.points import runs
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 KNEE_SPEED = 230.0
 """What is added to a knee changes by no more than this [deg/s]; a knee itself reaches about 600 in a run."""
@@ -160,7 +160,8 @@ def test_one_definition_of_skating() -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     ("path", "last"),
     [
         ("bvh/accad/Female1_B15_WalkTurnAround180.bvh", None),
@@ -180,7 +181,7 @@ def test_what_is_added_to_knees_changes_smoothly(path: str, last: float | None) 
 
 
 @needs_motions
-@pytest.mark.parametrize("name", ["humanoid3d_crawl", "humanoid3d_getup_facedown"])
+@first_cases(1, "name", ["humanoid3d_crawl", "humanoid3d_getup_facedown"])
 def test_knees_hands_and_trunks_come_out_of_the_floor(name: str) -> None:
     motion = poise.load(MOTIONS / "deepmimic" / f"{name}.txt")
     character = poise.Character.fit(motion, masses="auto")
@@ -193,7 +194,8 @@ def test_knees_hands_and_trunks_come_out_of_the_floor(name: str) -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     ("path", "fps"),
     [
         ("bvh/cmu_3dsmax/143_05.bvh", 60.0),
@@ -244,6 +246,7 @@ def test_before_and_after_are_what_a_check_measures() -> None:
         assert told["foot_slide_mm_per_frame"] == seen["slide_mm_per_frame"]
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_fox_of_sixty_meters_is_cautioned_and_one_of_sixty_centimeters_is_not() -> None:
     path = MOTIONS / "gltf" / "Fox.glb"

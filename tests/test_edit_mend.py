@@ -13,7 +13,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.edit import Budget, ballistic, clean, ground, mend, retime, spin
 from poise.edit.report import new_findings
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
 from tests.planted import clean as clip
 
@@ -25,7 +25,7 @@ def failing(motion: Motion) -> list[str]:
     return [f.name for f in findings(motion) if f.fails]
 
 
-@pytest.mark.parametrize("fault", MENDED)
+@first_cases(2, "fault", MENDED)
 def test_a_planted_fault_is_taken_out_and_none_put_in(fault: str) -> None:
     plant, _ = FAULTS[fault]
     planted = plant("sample", np.random.default_rng([3, list(FAULTS).index(fault)]))
@@ -39,7 +39,7 @@ def test_a_planted_fault_is_taken_out_and_none_put_in(fault: str) -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize("fault", ["sideways bulge 5 cm", "air turn 10°", "hang"])
+@first_cases(1, "fault", ["sideways bulge 5 cm", "air turn 10°", "hang"])
 def test_faults_of_flights_are_taken_out(fault: str) -> None:
     plant, names = FAULTS[fault]
     planted = plant(names[0], np.random.default_rng([3, 3]))
@@ -56,6 +56,7 @@ def test_a_clip_without_faults_is_left_as_it_is() -> None:
     assert "nothing" in report["notes"][0]
 
 
+@pytest.mark.long
 def test_the_time_base_comes_first_and_two_faults_go_one_by_one() -> None:
     planted = slide("sample", np.random.default_rng(5)).motion
     both = replace(planted, times=planted.times * 2.0)
@@ -93,6 +94,7 @@ def test_what_is_left_is_named_with_joint_and_frames() -> None:
     assert any(". By hand: turn " in n and "or blend over it from frame" in n for n in told)
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_swing_that_turns_limbs_far_more_than_the_body_says_so() -> None:
     motion = FAULTS["air turn 10°"][0]("leaps", np.random.default_rng([5, 1])).motion
@@ -189,6 +191,7 @@ def test_edits_warn_of_a_wrong_rate() -> None:
     assert any("wrong speed" in note and "--source-fps" in note for note in report["notes"])
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_clip_retimed_to_its_label_is_no_longer_told_to_be_at_another_rate() -> None:
     motion = poise.load(MOTIONS / "bvh" / "cmu_3dsmax" / "143_24.bvh")

@@ -21,7 +21,7 @@ from poise.edit.flight import SETTLING
 from poise.edit.legs import Leg, find_legs, knee_flexion
 from poise.edit.planting import points_of
 from poise.edit.spin_pose import DEAR, _axes, _posed, swing_jacobians
-from tests.clips import everywhere, needs_motions
+from tests.clips import everywhere, first_cases, needs_motions
 from tests.edit_clips import FLIGHTS, clip, hop, tumbling, turned_about_z
 
 Array = np.ndarray
@@ -110,7 +110,7 @@ def test_a_body_that_already_keeps_its_momentum_is_left_alone() -> None:
     assert np.abs(center_of_mass(result, character) - center_of_mass(motion, character)).max() < 1e-12
 
 
-@pytest.mark.parametrize("momentum", ["mean", "takeoff", np.array([0.0, 5.0, 1.0])], ids=["mean", "takeoff", "given"])
+@first_cases(1, "momentum", ["mean", "takeoff", np.array([0.0, 5.0, 1.0])], ids=["mean", "takeoff", "given"])
 def test_by_the_root_nothing_but_the_root_turns_and_the_path_stays(momentum: str | Array) -> None:
     motion, character = hop()
     result, report = spin(motion, character, momentum=momentum)
@@ -273,7 +273,7 @@ def test_a_backflip_slides_no_further_at_its_landing_than_before() -> None:
         assert seen[1][where][1] == pytest.approx(far, abs=0.003)
 
 
-@pytest.mark.parametrize("name", everywhere(["hop", *FLIGHTS]))
+@first_cases(2, "name", everywhere(["hop", *FLIGHTS]))
 def test_real_flights(name: str) -> None:
     motion, character = clip(name)
     result, report = spin(motion, character)

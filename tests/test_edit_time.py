@@ -20,7 +20,7 @@ from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
 from poise.edit.report import new_findings
 from poise.io.gltf_pose import GltfSource
 from poise.io.gltf_tree import node_local, node_parents
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop
 
 
@@ -58,6 +58,7 @@ def test_outside_of_an_interval_the_frames_are_the_sources_own() -> None:
     assert np.abs(np.diff(speed)).max() < 1.5 * np.abs(np.diff(own)).max()
 
 
+@pytest.mark.long
 @needs_motions
 def test_flights_may_keep_their_pace_while_the_rest_goes_slower() -> None:
     motion, character = clip("high jump")
@@ -194,7 +195,7 @@ def test_a_quadruped_is_retimed_and_scaled_like_anyone() -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(("file", "chosen"), [("Fox.glb", "Walk"), ("cesium_man.gltf", None)])
+@first_cases(1, ("file", "chosen"), [("Fox.glb", "Walk"), ("cesium_man.gltf", None)])
 def test_a_gltf_grows_with_its_skin_and_its_other_clips(file: str, chosen: str | None, tmp_path: Path) -> None:
     motion = poise.load(MOTIONS / "gltf" / file, clip=chosen)
     result, report = scale(motion, 3.0)
@@ -283,9 +284,7 @@ def test_a_glitch_that_was_there_is_not_new_for_being_named_otherwise() -> None:
 
 
 @needs_motions
-@pytest.mark.parametrize(
-    ("name", "finding"), [("bvh/cmu_3dsmax/143_40", "glitch"), ("../motions2/bvh/144_01", "joint-speed")]
-)
+@first_cases(1, ("name", "finding"), [("bvh/cmu_3dsmax/143_40", "glitch"), ("../motions2/bvh/144_01", "joint-speed")])
 def test_a_turn_that_the_source_makes_as_well_is_nothing_new(name: str, finding: str) -> None:
     path = MOTIONS / f"{name}.bvh"
     if not path.is_file():

@@ -28,7 +28,7 @@ from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
 from poise.io import load
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.filter_runs import clip, falling, turned, walk
 
 Array = npt.NDArray[np.float64]
@@ -81,13 +81,13 @@ def solved_steps(motion: Motion, look: Callable[[StepRecord], None], **arguments
 # --- undisturbed
 
 
-@pytest.mark.parametrize("name", ["walk", "quadruped", "hover_hop"])
+@first_cases(2, "name", ["walk", "quadruped", "hover_hop"])
 def test_undisturbed_samples_come_back_exactly(name: str) -> None:
     assert_exact(simulate(*clip(name)))
 
 
 @needs_motions
-@pytest.mark.parametrize("name", REAL)
+@first_cases(2, "name", REAL)
 def test_undisturbed_clips_come_back_exactly(name: str) -> None:
     assert_exact(simulate(*clip(name)))
 
@@ -177,7 +177,7 @@ def test_turning_the_world_turns_the_answer() -> None:
         assert np.abs(other.q[:, :3] - rotations.rotate(turn, plain.q[:, :3])).max() <= 1e-7
 
 
-@pytest.mark.parametrize("terrain", [None, Terrain.slope(15.0), Terrain.rough(0.2, 3)], ids=["flat", "slope", "rough"])
+@first_cases(1, "terrain", [None, Terrain.slope(15.0), Terrain.rough(0.2, 3)], ids=["flat", "slope", "rough"])
 def test_fast_path_equals_the_readable_one_over_pushed_frames(terrain: Terrain | None) -> None:
     motion, character = walk(1.0)
     runs = [
@@ -300,6 +300,7 @@ def test_strict_walks_on_its_own_feet_to_the_end() -> None:
     assert np.abs(off[:, 2]).max() <= 0.05
 
 
+@pytest.mark.long
 @needs_motions
 def test_strict_walks_for_thirteen_seconds() -> None:
     """Asked back to its own way in the world, the center of mass went faster than a foot can stop, and it fell."""
@@ -331,7 +332,7 @@ def strictly_pushed(newtons: float, side: float) -> SimulationResult:
     return simulate(figure.motion, figure.character, pushes=[Push("chest", push, 0.5, 0.2)], options=options)
 
 
-@pytest.mark.parametrize("side", [0.0, 90.0, 180.0, 270.0])
+@first_cases(1, "side", [0.0, 90.0, 180.0, 270.0])
 def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
     """Feet that stood in the clip never left the ground, and it toppled like a plank."""
     run = strictly_pushed(300.0, side)
@@ -340,7 +341,7 @@ def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
     assert np.abs(run.q[-1] - run.q[-10]).max() < 0.05
 
 
-@pytest.mark.parametrize(("force", "side"), [(450.0, 90.0), (600.0, 180.0)])
+@first_cases(1, ("force", "side"), [(450.0, 90.0), (600.0, 180.0)])
 def test_strict_gains_no_energy_where_it_falls_after_a_step(force: float, side: float) -> None:
     """The ground kicked the foot that was still in the air: 15 J in the first frame of each."""
     run = strictly_pushed(force, side)
@@ -348,7 +349,7 @@ def test_strict_gains_no_energy_where_it_falls_after_a_step(force: float, side: 
     assert run.report["fall"]["unexplained_rise_J"] < 5.0
 
 
-@pytest.mark.parametrize("force", [900.0, -900.0])
+@first_cases(1, "force", [900.0, -900.0])
 def test_strict_falls_where_its_body_sinks_and_does_not_walk_on_while_it_lies(force: float) -> None:
     """It tumbled on for meters, legs walking in the air, until a rule for pushed figures said that it falls."""
     motion, character = walk(4.5)
@@ -364,7 +365,7 @@ def test_strict_falls_where_its_body_sinks_and_does_not_walk_on_while_it_lies(fo
     assert run.report["fall"]["unexplained_rise_J"] < 5.0
 
 
-@pytest.mark.parametrize("role", sorted(walk()[1].roles))
+@first_cases(6, "role", sorted(walk()[1].roles))
 def test_every_role_can_be_pushed(role: str) -> None:
     motion, character = walk(0.5)
     result = simulate(motion, character, pushes=[Push(role, (40.0, 30.0, 20.0), 0.1, 0.1)])

@@ -38,6 +38,7 @@ from poise.physics import model_of
 from poise.samples import sample_path
 from poise.synthesis.poses import standing
 from tests.character_figures import person
+from tests.clips import first_cases
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
 
@@ -156,7 +157,7 @@ def _stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedCharacter, "begin", lambda self, now: begin(self, now) and False)
 
 
-@pytest.mark.parametrize("run", RUNS)
+@first_cases(2, "run", RUNS)
 def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, int] = {}
     _stage_by_stage(monkeypatch)
@@ -172,7 +173,7 @@ def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: 
     assert min(seen.values()) > 50
 
 
-@pytest.mark.parametrize("run", USUAL)
+@first_cases(2, "run", USUAL)
 def test_all_stages_in_one_call_equal_their_twin(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, int] = {}
     monkeypatch.setattr(filter_module, "usual_step", _both(filter_module.usual_step, seen, every=7))
@@ -180,7 +181,7 @@ def test_all_stages_in_one_call_equal_their_twin(run: str, monkeypatch: pytest.M
     assert seen["usual_step"] > 50
 
 
-@pytest.mark.parametrize("run", USUAL)
+@first_cases(4, "run", USUAL)
 def test_all_stages_in_one_call_are_the_stages(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     reached: list[int] = []
     end = SimulatedCharacter.end
@@ -228,7 +229,7 @@ def test_a_step_that_stops_half_way_goes_on_from_there(monkeypatch: pytest.Monke
     assert next(calls) > 50
 
 
-@pytest.mark.parametrize("is_known", [False, True])
+@first_cases(1, "is_known", [False, True])
 def test_contacts_of_a_stream_are_estimated_as_by_the_twin(is_known: bool) -> None:
     motion, character = _walk(80)
     model, seen, found = model_of(character), {}, []
@@ -292,6 +293,7 @@ np.savez(sys.argv[1], *q, has_core=library() is not None)
 """
 
 
+@pytest.mark.long
 def test_a_whole_run_without_the_core_is_the_same(tmp_path: Path) -> None:
     runs = []
     for setting in ("", "skip"):

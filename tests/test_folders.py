@@ -224,6 +224,7 @@ def _square(number: int) -> int:
     return number * number
 
 
+@pytest.mark.long
 def test_a_process_that_dies_takes_only_its_own_item() -> None:
     found = dict(each(_square, range(8), workers=2))
     assert isinstance(found[3], InvalidValue)
@@ -372,6 +373,7 @@ def test_a_library_is_checked_and_taken_up_again(tmp_path: Path) -> None:
     assert (out / "walk.json").stat().st_mtime_ns == before
 
 
+@pytest.mark.long
 @needs_browser
 def test_rows_of_a_page_are_filtered_and_ordered(tmp_path: Path) -> None:
     from poise.cli.folder_page import Done, summary_page

@@ -29,7 +29,7 @@ from poise.samples import sample_path
 from poise.terrain import Terrain
 from tests.bvh_texts import PERSON, bvh, put, values
 from tests.character_figures import dog, person
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 ANY_UP = dict.fromkeys(UP_AXES, 1.0)
 """A custom that favors no axis."""
@@ -92,7 +92,7 @@ def test_confidence_is_summed_over_what_the_question_leaves_open() -> None:
 # --- up --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("up", UP_AXES)
+@first_cases(2, "up", UP_AXES)
 def test_a_walk_tells_which_way_is_up_without_any_custom(up: str) -> None:
     reading = read_as(in_file_axes(walk(), up), custom())
     assert reading.up == up
@@ -101,7 +101,8 @@ def test_a_walk_tells_which_way_is_up_without_any_custom(up: str) -> None:
 
 @needs_motions
 @pytest.mark.parametrize("up", ["x", "y", "z"])
-@pytest.mark.parametrize(
+@first_cases(
+    4,
     "name",
     [
         "deepmimic/humanoid3d_crawl.txt",
@@ -140,7 +141,7 @@ def test_every_unit_is_a_candidate(unit: str) -> None:
     assert reading.unit == UNITS[unit]
 
 
-@pytest.mark.parametrize("unit", ["inch", "dm", "ft"])
+@first_cases(1, "unit", ["inch", "dm", "ft"])
 def test_a_person_with_a_wrong_rate_is_no_dwarf_in_another_unit(unit: str) -> None:
     hasty = replace(walk(), times=walk().times / 2.0)  # as quick as legs of a quarter of the length
     reading = read_as(in_file_axes(hasty, "y", UNITS[unit]), custom())
@@ -149,7 +150,7 @@ def test_a_person_with_a_wrong_rate_is_no_dwarf_in_another_unit(unit: str) -> No
 
 
 @needs_motions
-@pytest.mark.parametrize("name", ["143_01", "143_04", "143_05", "143_31", "143_32", "143_40"])
+@first_cases(1, "name", ["143_01", "143_04", "143_05", "143_31", "143_32", "143_40"])
 def test_data_of_60_hz_that_are_labeled_120_are_accused(name: str) -> None:
     motion = poise.io.load(MOTIONS / "bvh" / "cmu_3dsmax" / f"{name}.bvh")
     assert motion.source is not None
@@ -264,7 +265,7 @@ def test_a_ground_that_is_none_is_passed_over(facts: object) -> None:
     assert ground_from(facts) is None
 
 
-@pytest.mark.parametrize("spec", ["slope:12", "stairs:0.12,0.6"])
+@first_cases(1, "spec", ["slope:12", "stairs:0.12,0.6"])
 def test_a_clip_that_was_simulated_on_a_slope_is_judged_on_it(tmp_path: Path, spec: str) -> None:
     from poise.check.clip import check_file
     from poise.check.profile import load_profile

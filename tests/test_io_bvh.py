@@ -31,7 +31,7 @@ from tests.bvh_texts import (
     values,
     z_up,
 )
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 def document(motion: Motion) -> BvhDocument:
@@ -432,6 +432,7 @@ def test_a_naming_scheme_is_shown_by_the_names_of_the_file(tmp_path: Path) -> No
     assert motion.source.evidence["dialect"].reason == "joints lHip and lKnee"
 
 
+@pytest.mark.long
 @needs_motions
 def test_real_clips_stand_on_the_floor() -> None:
     for path in sorted((MOTIONS / "bvh").rglob("*.bvh")):
@@ -462,7 +463,7 @@ def test_a_clip_longer_than_one_piece_has_the_same_numbers(tmp_path: Path) -> No
     np.testing.assert_array_equal(document(long).values[1085:2170], document(once).values)
 
 
-@pytest.mark.parametrize("kind", ["as written", "short numbers", "wrapped"])
+@first_cases(1, "kind", ["as written", "short numbers", "wrapped"])
 def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp_path: Path) -> None:
     text = poise.sample_path("walk").read_text()
     head, rows = text.split("MOTION")[0], text.split("MOTION")[1].strip().split("\n")
@@ -493,6 +494,7 @@ def test_a_long_file_takes_less_than_ten_times_its_size_in_memory(kind: str, tmp
         np.testing.assert_allclose(ours[: short.frame_count], its, atol=tolerance)
 
 
+@pytest.mark.long
 def test_many_leaves_take_less_than_ten_times_the_file(tmp_path: Path) -> None:
     """Each End Site is a point like a joint, without numbers of its own in the file."""
     leaf = (

@@ -137,7 +137,7 @@ def test_no_frames_and_nothing_that_moves(tmp_path: Path) -> None:
         "HIERARCHY\n" + " " * 20_000_000,
         "HIERARCHY\nROOT a\n{\nOFFSET " + "1" * 20_000_000,
         hierarchy() + "MOTION\nFrames: 5\nFrame Time: 0.1\n" + "1 " * 20_000_000,
-        hierarchy() + "MOTION\nFrames: 5\nFrame Time: 0.1\n" + "9" * 40_000_000,
+        pytest.param(hierarchy() + "MOTION\nFrames: 5\nFrame Time: 0.1\n" + "9" * 40_000_000, marks=pytest.mark.long),
         hierarchy() + "MOTION\nFrames: 5\nFrame Time: 0.1\n" + "1\n" * 10_000_000,
         hierarchy() + "MOTION\nFrames: 5\nFrame Time: 0.1\n" + "\n" * 30_000_000 + "1 2 3",
         hierarchy() + "MOTION\n" * 1_000_000,
@@ -200,6 +200,7 @@ def test_a_mark_that_only_python_takes_for_a_blank_is_no_number(tmp_path: Path, 
         poise.io.load(put(tmp_path, f"{head} {mark}{last}\n".encode("latin-1")))
 
 
+@pytest.mark.long
 def test_a_table_on_one_line_takes_no_more_memory_than_one_of_rows(tmp_path: Path) -> None:
     """Neither takes ten times the file."""
     motion = poise.load(poise.sample_path("walk"))

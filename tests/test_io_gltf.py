@@ -29,7 +29,7 @@ from poise.io.gltf_mesh import SkinnedMesh, skin_volume
 from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.show.motion_scene import skins_of
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 URI = "data:application/octet-stream;base64,"
 
@@ -117,7 +117,7 @@ def z_up(points: np.ndarray) -> np.ndarray:
 
 
 @needs_motions
-@pytest.mark.parametrize(("name", "clip", "frames"), CLIPS)
+@first_cases(2, ("name", "clip", "frames"), CLIPS)
 def test_every_joint_is_where_plain_matrices_put_it(name, clip, frames):
     motion = gltf.read(MOTIONS / "gltf" / name, ReadOptions(clip=clip))
     assert motion.frame_count == frames

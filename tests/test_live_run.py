@@ -131,6 +131,7 @@ def test_a_slider_tilts_the_ground_under_the_figure(live: Running) -> None:
     assert any("no such thing" in w for w in refused)
 
 
+@pytest.mark.long
 def test_one_slider_at_a_time_makes_the_ground(live: Running) -> None:
     again(live)
     live.page.ask(type="set", name="slope", value=5)
@@ -331,6 +332,7 @@ def test_marks_of_a_figure_that_gets_up_are_those_of_its_pose() -> None:
     assert rises.overlays[0][0, 2] - stands.overlays[0][0, 2] == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_figure_with_a_skin_is_shown_in_it_and_held_by_its_joints() -> None:
     motion = poise.load(MOTIONS / "gltf/cesium_man.gltf")

@@ -27,6 +27,7 @@ from poise.tracking.protocols import LivePose, LiveSink, LiveSource
 from poise.tracking.retarget import Role
 from poise.tracking.run import RATE, recorded_actor
 from tests import clips
+from tests.clips import first_cases
 from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -90,7 +91,7 @@ def test_roles_that_leave_nobody_to_stand_on_are_refused_and_shown_as_they_were(
     assert {r.limb: r.kind for r in live.follower.roles}["right_leg"] == "support"
 
 
-@pytest.mark.parametrize("is_live", [False, True], ids=["recorded", "live"])
+@first_cases(1, "is_live", [False, True], ids=["recorded", "live"])
 def test_a_character_goes_on_walking_when_roles_change(is_live: bool) -> None:
     actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
 
@@ -134,6 +135,7 @@ def test_a_hand_that_holds_keeps_holding_through_new_roles(live: Running) -> Non
     page.until(lambda s: live.words("released"))
 
 
+@pytest.mark.long
 def test_planned_pushes_act_after_new_roles_and_those_that_are_over_are_forgotten() -> None:
     actor, child = recorded_actor(poise.load(poise.sample_path("walk"))), figure("child")
 
@@ -211,6 +213,7 @@ def test_a_paused_page_goes_on_listening_to_the_actor() -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.long
 def test_an_actor_over_the_wire_appears_when_it_is_heard() -> None:
     walk, child = poise.load(poise.sample_path("walk")), figure("child")
     follower = Tracking(child)

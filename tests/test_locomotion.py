@@ -20,7 +20,7 @@ from poise.filter.forces import Push
 from poise.locomotion import Locomotion, Toward, Walker, build, load, retrieve, scripted, walk
 from poise.locomotion.cycles import PHASES, clips_of, cycles_of, mirrored
 from poise.phases.points import pelvis
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_a_push_moves_the_path_for_good(examples: Locomotion) -> None:
     assert walker.place[1] == pytest.approx(aside, abs=1e-3)
 
 
-@pytest.mark.parametrize("share", [0.5, pytest.param(1.0, marks=pytest.mark.long), 1.4])
+@first_cases(1, "share", [0.5, pytest.param(1.0, marks=pytest.mark.long), 1.4])
 @pytest.mark.parametrize("who", ["examples", "beast"])
 def test_speed_asked_is_reached(who: str, share: float, request: pytest.FixtureRequest) -> None:
     made: Locomotion = request.getfixturevalue(who)
@@ -134,6 +134,7 @@ def test_standing_feet_hardly_slide(examples: Locomotion, figure: Character) -> 
     assert slide(straight(examples, examples.walk, 8.0), figure) < 0.005
 
 
+@pytest.mark.long
 @needs_motions
 def test_standing_feet_slide_no_more_than_the_captured_ones() -> None:
     captured = poise.load(MOTIONS / "asf_amc" / "02_01.amc")
@@ -150,6 +151,7 @@ def test_legs_make_up_for_what_the_pose_lacks(examples: Locomotion, figure: Char
     assert slide(motion, figure) < 0.5 * speed
 
 
+@pytest.mark.long
 def test_it_turns_in_place(examples: Locomotion) -> None:
     motion = walk(examples, scripted([(0.0, 0.0, 0.0, 1.0)]), 8.0)
     walker = Walker(examples)
@@ -200,6 +202,7 @@ def test_a_push_needs_no_mass(examples: Locomotion) -> None:
         walk(examples, ahead, 1.0, pushes=[shove], mass=math.inf)
 
 
+@pytest.mark.long
 def test_nothing_pops_when_the_command_changes(examples: Locomotion) -> None:
     """No joint turns faster in any frame than 2.5 times the fastest of the clip's own walk."""
     rows = [
@@ -282,6 +285,7 @@ def test_commands_build_and_walk(tmp_path: Path) -> None:
     assert isinstance(done.exception, InvalidValue)
 
 
+@pytest.mark.long
 def test_a_shoved_walker_goes_on(tmp_path: Path) -> None:
     """The filter follows the controller aside: it ends on the new path, not on the old one."""
     run = CliRunner()

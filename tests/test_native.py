@@ -22,6 +22,7 @@ from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
 from poise.tracking.pulls import carrying_torques, turning_pulls
+from tests.clips import first_cases
 from tests.figures import FIGURES, random_state
 
 ROOT = Path(__file__).parents[1]
@@ -188,7 +189,7 @@ print(ask(), ask(), library() is not None, reason())
 """
 
 
-@pytest.mark.parametrize("setting", ["skip", ""])
+@first_cases(1, "setting", ["skip", ""])
 def test_twins_run_where_nothing_can_be_built_and_it_is_said_once(tmp_path: Path, setting: str) -> None:
     # no compiler, no library, and a folder that is a file: as on a read-only machine
     nowhere = tmp_path / "file"
@@ -221,6 +222,7 @@ def test_a_demand_for_the_core_is_an_error_without_it(tmp_path: Path) -> None:
     assert "POISE_NATIVE=require" in done.stderr
 
 
+@pytest.mark.long
 @needs_core
 def test_changed_sources_get_another_name_and_old_libraries_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "FLAGS", (*build.FLAGS, "-O0"))  # builds quickly
@@ -233,7 +235,7 @@ def test_changed_sources_get_another_name_and_old_libraries_go(tmp_path: Path, m
 
 
 @needs_core
-@pytest.mark.parametrize("level", list(build.levels()))
+@first_cases(1, "level", list(build.levels()))
 def test_both_libraries_answer(level: str) -> None:
     done = run(USE, POISE_NATIVE="plain" if level == "plain" else "")
     assert done.stdout.startswith("False False True"), done.stdout + done.stderr

@@ -12,7 +12,7 @@ import pytest
 from poise import phases
 from poise.core.motion import Motion
 from poise.io import load
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 pytestmark = needs_motions
 
@@ -34,12 +34,13 @@ def clip(name: str) -> Motion:
         return load(MOTIONS / name)
 
 
-@pytest.mark.parametrize("name", FAST)
+@first_cases(4, "name", FAST)
 def test_fast_real_motion_is_no_glitch(name: str) -> None:
     assert phases.find_glitches(clip(name)) == ()
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    2,
     ("name", "count"),
     [
         ("bvh/cmu_motionbuilder/02_01.bvh", 1),

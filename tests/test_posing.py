@@ -14,6 +14,7 @@ from poise.edit import Poser, pose
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.poses import standing
+from tests.clips import first_cases
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,8 @@ def com_of(character: Character, q: Array) -> Array:
     return State(model_of(character)).at(q, np.zeros(character.nv)).com(1).copy()
 
 
-@pytest.mark.parametrize(
+@first_cases(
+    1,
     ("places", "closest"),
     [
         ({"right_hand": (0.45, -0.2, 0.12)}, 0.03),  # squats

@@ -102,6 +102,7 @@ def read_sources() -> tuple[int, list[str]]:
     return count, wrong
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not any(root.is_dir() for root in SETS), reason="needs real clips; set POISE_MOTIONS")
 @pytest.mark.filterwarnings("ignore")
 def test_axis_unit_rate_and_floor_are_read_as_a_person_does() -> None:
@@ -112,6 +113,7 @@ def test_axis_unit_rate_and_floor_are_read_as_a_person_does() -> None:
     assert not [line for line in wrong if ": up" in line or ": unit" in line], wrong
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not any(root.is_dir() for root in SETS), reason="needs real clips; set POISE_MOTIONS")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("most", [1, pytest.param(3, marks=pytest.mark.long)])

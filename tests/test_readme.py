@@ -21,11 +21,18 @@ def _snippets() -> list[tuple[str, str, str]]:
     return found
 
 
+SLOW = ("locomotion.md", "repair.md", "spacetime.md", "synthesis.md", "world.md")
+"""Pages whose snippets take long; what they show is tested where it is made."""
+
+
 def test_the_readme_has_snippets() -> None:
     assert sum(name.startswith("README") for name, _, _ in _snippets()) >= 2
 
 
-@pytest.mark.parametrize(("name", "code", "output"), _snippets(), ids=[s[0] for s in _snippets()])
+@pytest.mark.parametrize(
+    ("name", "code", "output"),
+    [pytest.param(*s, id=s[0], marks=[pytest.mark.long] if s[0].startswith(SLOW) else []) for s in _snippets()],
+)
 def test_snippet(name: str, code: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()

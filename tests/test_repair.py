@@ -49,7 +49,7 @@ from poise.spacetime.style import STILL
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 def loaded(frames: int = 40) -> tuple[Motion, Character]:
@@ -199,7 +199,7 @@ def test_the_band_solver_is_a_dense_one() -> None:
     assert np.allclose(solve_band(H, gradient.reshape(count, size), free).ravel(), wanted, atol=1e-8)
 
 
-@pytest.mark.parametrize("fps", [16.0, 30.0, 60.0])
+@first_cases(1, "fps", [16.0, 30.0, 60.0])
 def test_the_step_begins_with_the_derivatives_of_the_cost(fps: float, monkeypatch: pytest.MonkeyPatch) -> None:
     motion, character = loaded(37)
     clip = replace(motion, times=np.arange(motion.frame_count) / fps)
@@ -364,10 +364,14 @@ def test_a_root_without_a_budget_stays(walk: tuple[Motion, Character]) -> None:
     assert not np.array_equal(edited.motion.rotations, motion.rotations)
 
 
-def test_a_wrong_time_base_is_refused_until_it_is_trusted_and_a_smaller_budget_leaves_more() -> None:
-    hop = poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2)
+def test_a_wrong_time_base_is_refused() -> None:
     with pytest.raises(InvalidValue, match="frame rate or its size is wrong"):
-        repair(hop)
+        repair(poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2))
+
+
+@pytest.mark.long
+def test_a_wrong_time_base_may_be_trusted_and_a_smaller_budget_leaves_more() -> None:
+    hop = poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2)
     left = [
         repair(hop, budget=Budget.parse(text), trust_time=True).report["after"]["force_rms"]
         for text in ("joint 6deg, root 10cm", "joint 0.5deg, root 5mm")
@@ -396,6 +400,7 @@ def test_exact_frames_and_frozen_joints_stay_to_the_bit(walk: tuple[Motion, Char
     assert jumps[16:18].max() < 3.0 * np.median(jumps) + 1e-3  # the frame is met without a jump
 
 
+@pytest.mark.long
 def test_hands_that_are_kept_hardly_move(walk: tuple[Motion, Character]) -> None:
     motion, character = walk
     hand = character.bodies[character.roles["left_hand"]].joint
@@ -436,9 +441,10 @@ KICK = "../motions2/asf_amc/HDM_bd_kickLFront1Reps_001_120.amc"
 @pytest.mark.parametrize(
     ("name", "fps", "span"),
     [
-        ("bvh/cmu_3dsmax/143_05.bvh", 60.0, (2.5, 4.6)),  # the last two of its three flights
+        # the last two of its three flights
+        pytest.param("bvh/cmu_3dsmax/143_05.bvh", 60.0, (2.5, 4.6), marks=pytest.mark.long),
         pytest.param("bvh/cmu_3dsmax/143_05.bvh", 60.0, None, marks=pytest.mark.long),
-        ("asf_amc/02_04.amc", None, None),
+        pytest.param("asf_amc/02_04.amc", None, None, marks=pytest.mark.long),
         pytest.param(
             KICK, None, None, marks=pytest.mark.skipif(not (MOTIONS / KICK).exists(), reason="no second set of clips")
         ),
@@ -522,6 +528,7 @@ def test_a_repair_that_is_interrupted_writes_nothing(
     assert list(tmp_path.iterdir()) == [clip]
 
 
+@pytest.mark.long
 def test_contacts_of_a_report_are_read_back_and_what_they_leave_out_carries_nothing(
     walk: tuple[Motion, Character], tmp_path: Path
 ) -> None:
@@ -666,6 +673,7 @@ def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> 
     assert by_itself["before"]["force_rms"] == pytest.approx(on_it["before"]["force_rms"], rel=0.2)
 
 
+@pytest.mark.long
 def test_a_clip_on_stairs_is_repaired_on_them() -> None:
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
     character = character_of(motion)
@@ -750,6 +758,7 @@ def test_what_carries_is_not_lifted() -> None:
     assert np.percentile(higher, 95) < 0.013  # [m]; 9 mm, and 20 mm where they may
 
 
+@pytest.mark.long
 def test_a_head_looks_where_it_looked(walk: tuple[Motion, Character]) -> None:
     motion, character = shaken(walk[0], 0.03), walk[1]
     edited = repair(motion, character, budget=Budget.parse("root 5mm"), verify=False)
@@ -802,6 +811,7 @@ def test_ends_that_nearly_meet_stay_where_they_are() -> None:
         assert np.allclose(edited.motion.rotations[k], best.rotations[k], atol=1e-9)
 
 
+@pytest.mark.long
 @needs_browser
 def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
     walk: tuple[Motion, Character], tmp_path: Path
@@ -832,6 +842,7 @@ def test_a_click_on_a_point_of_the_curve_shows_the_clip_that_is_there(
         assert seen() == tracks[0]
 
 
+@pytest.mark.long
 def test_a_flight_that_is_made_higher_and_longer_falls_as_it_must() -> None:
     whole, character = hop()
     motion = whole.cut(2.0, 4.3)  # the flight, with what goes before it and comes after

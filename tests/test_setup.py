@@ -177,6 +177,7 @@ def test_edits_that_make_no_sense_are_refused(edit: dict[str, Any], beast: Chara
         edited(begin(beast), edit)
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(EDITS)), st.integers(0, 30), st.integers(0, 30)), max_size=12))
 def test_no_order_of_edits_breaks_a_character(steps: list[tuple[str, int, int]]) -> None:

@@ -104,6 +104,7 @@ def test_a_problem_of_your_own() -> None:
     assert problem.solve().cost == pytest.approx(48.0, rel=1e-3)
 
 
+@pytest.mark.long
 def test_the_lamp_falls_with_gravity_and_keeps_its_spin() -> None:
     checks = lamp().checks
     assert checks["flight_gravity"] == pytest.approx(-GRAVITY, rel=1e-9)
@@ -154,6 +155,7 @@ def test_contacts_stand_push_and_stick() -> None:
         assert (np.abs(forces[:, 0]) <= 0.8 * forces[:, 1::2].sum(axis=1) + 1e-4).all()
 
 
+@pytest.mark.long
 def test_momentum_follows_the_forces_by_independent_code() -> None:
     """Center of mass and angular momentum by the analysis of any clip, which knows only bodies and rotations."""
     answer = lamp(step=0.01)

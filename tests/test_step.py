@@ -36,6 +36,7 @@ from poise.step.quantities import (
     PointAcceleration,
     RootWrench,
 )
+from tests.clips import first_cases
 from tests.figures import (
     FIGURES,
     FOOT_POINTS,
@@ -184,7 +185,7 @@ CONSTRAINTS: dict[str, Sequence[Constraint]] = {
 
 
 @pytest.mark.parametrize("figure", FIGURES)
-@pytest.mark.parametrize("name", CONSTRAINTS)
+@first_cases(10, "name", CONSTRAINTS)
 def test_both_paths_agree_and_are_optimal(figure: str, name: str) -> None:
     constraints = CONSTRAINTS[name]
     for seed in range(3):

@@ -19,6 +19,7 @@ from poise.synthesis.figure import Settings
 from poise.synthesis.records import WorldStep
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
+from tests.clips import first_cases
 
 
 def pushed(
@@ -58,7 +59,7 @@ def test_a_figure_stands_still_over_its_feet() -> None:
     assert np.abs(result.q[-1, :3] - result.q[0, :3]).max() < 0.12  # it shifts its weight to the middle of its soles
 
 
-@pytest.mark.parametrize(("x", "y"), [(150.0, 0.0), (0.0, 150.0), (-75.0, 0.0)], ids=["back", "side", "front"])
+@first_cases(1, ("x", "y"), [(150.0, 0.0), (0.0, 150.0), (-75.0, 0.0)], ids=["back", "side", "front"])
 def test_the_papers_own_weights_hold_pushes_in_place(x: float, y: float) -> None:
     result = pushed("balance", x, y, literal=True, seconds=4.0)  # a fall over the heels takes 2 s and more
     assert result.report["fell"] is None
@@ -94,6 +95,7 @@ def test_torques_are_held_through_the_reaction_delay() -> None:
     assert (np.abs(torques[29] - start) > band).any()
 
 
+@pytest.mark.long
 def test_pushes_from_the_side_and_from_the_front() -> None:
     for x, y in ((0.0, 300.0), (-300.0, 0.0)):
         result = pushed("step", x, y, seconds=3.0)  # the other foot is brought up as well
@@ -101,7 +103,7 @@ def test_pushes_from_the_side_and_from_the_front() -> None:
         assert result.report["steps_taken"] >= 1
 
 
-@pytest.mark.parametrize(("x", "y"), [(250.0, -300.0), (-300.0, 250.0)])
+@first_cases(1, ("x", "y"), [(250.0, -300.0), (-300.0, 250.0)])
 def test_nothing_sinks_in_a_fall(x: float, y: float) -> None:
     push = Push("chest", (x, y, 0.0), 0.2, 0.1)
     result = synthesize("balance", pushes=[push], seconds=1.7)
@@ -155,6 +157,7 @@ def test_on_ice_steps_are_smaller_and_feet_slip() -> None:
     assert way > 0.004, "by millimeters"
 
 
+@pytest.mark.long
 def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
     push = Push("chest", (440.0, 0.0, 0.0), 0.5, 0.1)
     result = synthesize("ice", pushes=[push], seconds=2.5, options={"alive": False})
@@ -164,6 +167,7 @@ def test_a_hard_shove_on_ice_makes_feet_slide_by_centimeters() -> None:
     assert float(np.where(loaded[1:] & loaded[:-1], ways, 0.0).sum(axis=0).max()) > 0.05
 
 
+@pytest.mark.long
 def test_a_child_steps_with_the_same_weights() -> None:
     result = pushed("step", 300.0, 0.0, child=True)
     assert stands(result)

@@ -22,6 +22,7 @@ from poise.synthesis.figure import Settings
 from poise.synthesis.records import Applied
 from poise.synthesis.run import EngineMover, synthesize, world_of
 from poise.synthesis.world import Moved, World
+from tests.clips import first_cases
 from tests.figures import biped, random_state
 
 Array = npt.NDArray[np.float64]
@@ -89,7 +90,7 @@ def test_a_push_acts_where_it_is_given() -> None:
     np.testing.assert_allclose(engine.v, state.v - t * np.linalg.solve(state.M, state.bias), atol=1e-8)
 
 
-@pytest.mark.parametrize("normal", [(0.0, 0.0, 1.0), (0.0, -0.28, 0.96)])
+@first_cases(1, "normal", [(0.0, 0.0, 1.0), (0.0, -0.28, 0.96)])
 @pytest.mark.parametrize("half", [np.inf, 3.0])
 def test_a_crate_at_rest_is_carried(normal: tuple[float, float, float], half: float) -> None:
     model = crate()
@@ -181,6 +182,7 @@ def balancing(settings: Settings | None = None, scene: Scene | None = None) -> W
     return world_of(BEHAVIORS["balance"].setup(), scene=scene, settings=settings)
 
 
+@pytest.mark.long
 def test_a_figure_stands_and_answers_a_push_on_the_engine() -> None:
     pushes = [Push("chest", (100.0, 0.0, 0.0), 0.8, 0.1)]
     result, own = (

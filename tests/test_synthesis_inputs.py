@@ -99,6 +99,7 @@ def test_reached_waits_for_a_machine_that_is_not_at_work_yet() -> None:
     )
 
 
+@pytest.mark.long
 def test_the_docs_example_of_machines_that_watch_each_other() -> None:
     blocks = re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.S)
     behavior = controller_of(next(t for t in blocks if '"wave"' in t))

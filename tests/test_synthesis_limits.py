@@ -93,6 +93,7 @@ def test_a_ball_from_the_front_bounces_no_deeper_than_its_skin() -> None:
     assert result.balls[0].places[:, 0].max() == pytest.approx(0.6, abs=1e-3)
 
 
+@pytest.mark.long
 def test_what_was_deepest_is_named() -> None:
     """Two walls that close on whoever stands between them: nobody is that thin."""
     ahead, back = (Movement((0.0, 0.1), ((0.0, 0.0, 0.0), (-s * 0.68, 0.0, 0.0))) for s in (1.0, -1.0))

@@ -15,6 +15,7 @@ from poise.synthesis.controller_file import controller_of
 from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
+from tests.clips import first_cases
 from tests.test_synthesis_balance import observation_of
 
 Array = npt.NDArray[np.float64]
@@ -42,7 +43,7 @@ class Watched:
         return np.array(self.rows)
 
 
-@pytest.mark.parametrize("name", list(BEHAVIORS))
+@first_cases(3, "name", list(BEHAVIORS))
 def test_every_behavior_runs_in_the_literal_form(name: str) -> None:
     result = synthesize(name, seconds=0.05, settings=LITERAL)
     assert result.is_complete
@@ -68,6 +69,7 @@ def test_a_controller_of_ones_own_runs_in_the_literal_form() -> None:
     assert synthesize(behavior, seconds=0.03, settings=LITERAL).report["is_literal"]
 
 
+@pytest.mark.long
 def test_the_mass_comes_back_toward_the_middle_of_the_soles_and_not_past_it() -> None:
     seen = Watched("balance", ("left", "right"), 6.0, Push("chest", (120.0, 120.0, 0.0), 0.3, 0.1))
     assert seen.result.report["fell"] is None
@@ -81,6 +83,7 @@ def test_the_mass_comes_back_toward_the_middle_of_the_soles_and_not_past_it() ->
     assert np.abs(off).max() < 0.06
 
 
+@pytest.mark.long
 def test_one_foot_lifts_after_the_weight_has_moved() -> None:
     seen = Watched("one-foot", ("left",), 7.5)
     report, trace = seen.result.report, seen.result.trace

@@ -19,6 +19,7 @@ from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.controller_file import controller_of, find_behavior, load_controller
 from poise.synthesis.run import synthesize
 from poise.synthesis.scene_file import scene_of
+from tests.clips import first_cases
 from tests.test_controller_files import comparable
 
 DOCS = Path(__file__).parents[1] / "docs" / "synthesis.md"
@@ -111,7 +112,7 @@ def test_options_come_with_their_meaning(capsys: pytest.CaptureFixture[str]) -> 
     assert controller_of(told["controllers"][0]["toml"]).name == told["controllers"][0]["name"]
 
 
-@pytest.mark.parametrize("name", list(BEHAVIORS))
+@first_cases(4, "name", list(BEHAVIORS))
 def test_a_behavior_is_written_as_a_file_to_start_from(name: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     assert run(["synthesize", name, "--write", str(path)]) == 0

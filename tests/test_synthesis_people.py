@@ -16,7 +16,7 @@ from poise.synthesis.behaviors import BEHAVIORS, Role, Scenario
 from poise.synthesis.report import Audit
 from poise.synthesis.run import MotionClip, SynthesisResult, synthesize, world_of
 from poise.synthesis.world import World
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 def is_sound(result: SynthesisResult) -> None:
@@ -106,7 +106,7 @@ def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
     assert support["time"] > 0.7  # it began apart, and reached after its delay
 
 
-@pytest.mark.parametrize("push", [(0.0, 100.0, 0.0), (-100.0, 0.0, 0.0)], ids=["toward", "back"])
+@first_cases(1, "push", [(0.0, 100.0, 0.0), (-100.0, 0.0, 0.0)], ids=["toward", "back"])
 def test_a_child_that_is_pushed_hard_steps_and_takes_the_hand(push: tuple[float, float, float]) -> None:
     result = synthesize("hands", seconds=2.4, pushes=[Push("chest", push, 0.5, 0.1)])
     is_sound(result)

@@ -191,6 +191,7 @@ def test_a_recording_opens_with_everything_in_it(browser: Browser, tmp_path: Pat
         assert {"figure", "com", "support", "forces", "pushes"} <= layers
 
 
+@pytest.mark.long
 @needs_browser
 def test_the_browser_draws_while_other_files_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder

@@ -30,7 +30,7 @@ from poise.synthesis.poses import places_of, standing, stands, upright
 from poise.synthesis.prepared import prepared, soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions
 
 
 def lying(character: Character) -> Character:
@@ -76,7 +76,7 @@ LIES = {"Hips": (0.0, 1.5, 0.0), "LeftUpLeg": (0.9, 0.0, 0.0), "RightUpLeg": (-0
 SPLAYED = {"LeftUpLeg": (0.2, 0.0, 0.0), "RightUpLeg": (-0.2, 0.0, 0.0)}
 
 
-@pytest.mark.parametrize(("turns", "hips_meet"), [(BENT, False), (LIES, True)], ids=["bent", "lies, hips meet"])
+@first_cases(1, ("turns", "hips_meet"), [(BENT, False), (LIES, True)], ids=["bent", "lies, hips meet"])
 def test_a_foreign_rest_pose_is_stood_up(turns: dict[str, tuple[float, float, float]], hips_meet: bool) -> None:
     own = foreign(turns, hips_meet=hips_meet)
     if hips_meet:  # where the soles are was seen in a clip in which it stands
@@ -148,6 +148,7 @@ def test_a_figure_that_cannot_stand_is_refused() -> None:
         world_of(BEHAVIORS["balance"].setup(), replace(own, bodies=tuple(bodies)))
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_file_that_keeps_no_pose_in_its_skeleton_stands() -> None:
     own = fit(poise.io.load(MOTIONS / "nc/dataset-1_walk_normal_002.bvh"))
@@ -205,7 +206,7 @@ def feet_apart(result: SynthesisResult, frame: int) -> float:
     return float(np.linalg.norm(left - right))
 
 
-@pytest.mark.parametrize(("x", "y"), [(300.0, 0.0), (0.0, 300.0)], ids=["ahead", "aside"])
+@first_cases(1, ("x", "y"), [(300.0, 0.0), (0.0, 300.0)], ids=["ahead", "aside"])
 def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float) -> None:
     result = synthesize("step", seconds=3.2, pushes=[Push("chest", (x, y, 0.0), 0.3, 0.1)])
     assert result.report["fell"] is None
@@ -233,7 +234,7 @@ def test_a_push_says_which_figure_it_means() -> None:
     assert owner("child.chest") == (0, "chest")
 
 
-@pytest.mark.parametrize(("x", "y"), [(400.0, 0.0), (-450.0, 0.0), (0.0, 450.0)], ids=["ahead", "back", "aside"])
+@first_cases(1, ("x", "y"), [(400.0, 0.0), (-450.0, 0.0), (0.0, 450.0)], ids=["ahead", "back", "aside"])
 def test_hands_go_where_a_figure_falls_to(x: float, y: float) -> None:
     """As the chest comes down, both hands are nearer to the ground than it, on the side it falls to."""
     result = synthesize("balance", seconds=1.6, pushes=[Push("chest", (x, y, 0.0), 0.2, 0.1)])
@@ -288,6 +289,7 @@ def test_a_sole_that_is_not_level_is_laid_on_the_ground() -> None:
     assert np.ptp(soles_at_start(soled(replace(own, bodies=tuple(bodies), contact_points=points)))) < 1e-6
 
 
+@pytest.mark.long
 @needs_motions
 def test_a_dancer_fitted_to_a_dance_stands() -> None:
     own = fit(poise.io.load(MOTIONS / "bvh/cmu_daz/05_20-daz.bvh"))

@@ -95,6 +95,7 @@ def test_a_coordinated_swing_grows_further() -> None:
     assert 60.0 < swings[-1] > swings[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("coordinated", [pytest.param(0.0, marks=pytest.mark.long), 1.0])
 def test_the_papers_swing_from_high_decays_and_holds_with_straight_legs(coordinated: float) -> None:
     result = swing(6.0, is_literal=True, start=60.0, coordinated=coordinated)

@@ -21,6 +21,7 @@ import poise
 from poise.cli.app import run
 from poise.core.errors import PoiseError
 from poise.io.files import all_or_none, write_atomically
+from tests.clips import first_cases
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -70,6 +71,7 @@ def clip(tmp_path: Path) -> Path:
     return tmp_path / "clip.bvh"
 
 
+@pytest.mark.long
 def test_a_read_only_installation_and_no_home(tmp_path: Path, clip: Path) -> None:
     """A container or a service: nothing but the output's folder can be written."""
     installed = tmp_path / "site" / "poise"
@@ -89,6 +91,7 @@ def test_a_read_only_installation_and_no_home(tmp_path: Path, clip: Path) -> Non
     assert json.loads((out / "a.json").read_text())["deviation"]["joint_angle_max_deg"] > 1.0
 
 
+@pytest.mark.long
 def test_a_folder_without_permission(tmp_path: Path, clip: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
@@ -119,6 +122,7 @@ def test_the_longest_name_is_written(tmp_path: Path, clip: Path) -> None:
     assert run(["convert", str(clip), str(tmp_path / ("n" * 251 + ".npz"))]) == 0
 
 
+@pytest.mark.long
 def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
     odd = tmp_path / os.fsdecode(b"w\xff\xfe.bvh")
     try:
@@ -138,13 +142,14 @@ def test_a_name_that_is_no_text(tmp_path: Path, clip: Path) -> None:
     assert run(["check", str(odd), "--html", str(tmp_path / "c.html"), "--junit", str(tmp_path / "c.xml")]) in (0, 1)
 
 
-@pytest.mark.parametrize("suffix", ["bvh", "glb", *(pytest.param(s, marks=pytest.mark.long) for s in ("npz", "gltf"))])
+@first_cases(1, "suffix", ["bvh", "glb", *(pytest.param(s, marks=pytest.mark.long) for s in ("npz", "gltf"))])
 def test_a_full_disk_leaves_no_motion(tmp_path: Path, clip: Path, suffix: str) -> None:
     words = ["convert", clip, tmp_path / f"a.{suffix}"]
     one_sentence(command(words, limits=lambda: largest_file(2000)))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["clip.bvh"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "record"),
     [
@@ -177,6 +182,7 @@ def test_a_full_disk_leaves_no_part_of_the_demo(tmp_path: Path) -> None:
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
+@pytest.mark.long
 def test_a_full_disk_stops_a_folder_in_one_sentence(tmp_path: Path, clip: Path) -> None:
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -257,7 +263,7 @@ runpy.run_module("poise", run_name="__main__", alter_sys=True)
 """Poise, which says when it has come so far as to answer an interrupt; what is before that is the interpreter's."""
 
 
-@pytest.mark.parametrize("after", [0.0, 0.06, 0.15, 0.3, 0.8])
+@first_cases(1, "after", [0.0, 0.06, 0.15, 0.3, 0.8])
 def test_an_interrupt_at_any_moment_is_one_line(tmp_path: Path, clip: Path, after: float) -> None:
     out = tmp_path / "a.bvh"
     words = ["simulate", str(clip), "-o", str(out), "--terrain", "rough:0.3,7"]

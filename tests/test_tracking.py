@@ -467,6 +467,7 @@ def test_a_recorded_actor_is_followed_closer_than_a_live_one(walk: Motion, walke
     assert off[1] < 0.6 * off[0]  # a third was measured
 
 
+@pytest.mark.long
 def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> None:
     tracker = PerformanceTracker(figure("child"), walker, root="strict")
     pose = standing_pose(walker)
@@ -490,6 +491,7 @@ def test_what_cannot_be_held_falls_lies_and_gets_up(walker: poise.Character) -> 
     assert max(tracker.counts.root_force) < 1e-6
 
 
+@pytest.mark.long
 @clips.needs_motions
 def test_the_result_keeps_the_skin_of_its_character(
     tmp_path: Path, walk: Motion, capsys: pytest.CaptureFixture[str]

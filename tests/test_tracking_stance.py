@@ -16,6 +16,7 @@ from poise.tracking.counts import Counts
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal, Trunk, leans, pelvis_drop
 from poise.tracking.targets import TargetGenerator
+from tests.clips import first_cases
 
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -210,7 +211,7 @@ def test_a_foot_comes_down_early_where_the_actor_lands_too_late(speed: float, sw
 
 
 @pytest.mark.parametrize("root", ["hard", "strict"])
-@pytest.mark.parametrize("way", [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
+@first_cases(1, "way", [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 def test_a_pushed_character_whose_actor_stands_takes_a_step(
     walker: poise.Character, way: tuple[float, float], root: str
 ) -> None:

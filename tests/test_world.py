@@ -326,6 +326,7 @@ def test_a_bar_through_a_board_comes_out(seed: int) -> None:
     assert told["contact_residual_p95_m_s"] < 1e-3
 
 
+@pytest.mark.long
 def test_rubble_is_kicked_and_nothing_is_lost(among_rubble: tuple[SimulationResult, SimulationResult]) -> None:
     result = among_rubble[0]
     told = result.report["scene"]
@@ -470,6 +471,7 @@ def test_a_rope_bridge_carries_a_crate_and_a_rope_hangs(tmp_path: Path) -> None:
     assert rope[2] < -0.1
 
 
+@pytest.mark.long
 def test_a_rope_that_a_walker_runs_into_stays_whole(tmp_path: Path, walk: Motion) -> None:
     place, way = heading(walk)
     ends = [np.append(place + way + side * np.array([-way[1], way[0]]), 0.9).tolist() for side in (-1.2, 1.2)]

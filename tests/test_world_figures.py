@@ -62,6 +62,7 @@ def test_two_figures_that_touch_nothing_play_their_clips(person: poise.Character
         assert np.abs(alone - among).max() < 1e-9, "0.4 rad where they met while the crate came to rest"
 
 
+@pytest.mark.long
 def test_a_ragdoll_falls_gains_nothing_and_comes_to_rest(person: poise.Character, walk: Motion) -> None:
     v = np.zeros(person.nv)
     v[1] = -1.5
@@ -221,6 +222,7 @@ def test_a_world_goes_on_as_it_did_once_restored(person: poise.Character, walk: 
         other.restore(kept)
 
 
+@pytest.mark.long
 def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
     push = poise.Push("chest", (80.0, 0.0, 0.0), start=0.9, duration=0.2)
     world = World(figures={"eve": Goals("balance")})
@@ -239,6 +241,7 @@ def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
     assert driver.failed_count == 0
 
 
+@pytest.mark.long
 def test_goals_step_on_a_floor_with_the_friction_of_their_world(tmp_path: Path) -> None:
     """It is less than that of the floor of `poise.synthesize`: a foot planned for that one slips on this."""
     path = tmp_path / "floor.toml"
@@ -348,6 +351,7 @@ def test_figures_that_make_no_sense_are_refused(tmp_path: Path, change: tuple[st
         poise.synthesis.load_scene(file)
 
 
+@pytest.mark.long
 def test_goals_lean_on_walls_of_a_scene_file(tmp_path: Path) -> None:
     file = tmp_path / "wall.toml"
     file.write_text(

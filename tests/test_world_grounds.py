@@ -12,6 +12,7 @@ from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.world import Clip, Ragdoll, Stream, World
+from tests.clips import first_cases
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ BALL = (
 )
 
 
-@pytest.mark.parametrize("spec", ["slope:12", "stairs:0.2,0.6", "step:0.3", "rough:0.4,3"])
+@first_cases(1, "spec", ["slope:12", "stairs:0.2,0.6", "step:0.3", "rough:0.4,3"])
 def test_bodies_rest_on_the_terrain(spec: str) -> None:
     terrain = poise.Terrain.parse(spec)
     world = World("rubble:12,2", terrain=terrain)
@@ -47,6 +48,7 @@ def test_bodies_rest_on_the_terrain(spec: str) -> None:
         assert -0.03 < gaps.min() < 0.04, thing.name  # a grid of 10 cm follows bumps to a centimeter or two
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spec", ["slope:10", "rough:0.3,1"])
 def test_a_walk_among_rubble_goes_up_a_hill(spec: str, person: poise.Character, walk: Motion) -> None:
     terrain = poise.Terrain.parse(spec)

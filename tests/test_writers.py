@@ -38,6 +38,7 @@ from poise.show import EXTENSIONS, record
 from poise.show.motion_scene import scene_of_motion
 from poise.show.page import passing_page
 from tests import test_io_asf_amc, test_io_deepmimic
+from tests.clips import first_cases
 from tests.robots import robot_file
 from tests.test_robots import csv_of
 from tests.test_round_trips import figure
@@ -211,7 +212,7 @@ COMMANDS = {
 SCENE = 'schema = "poise.scene/1"\n[[figures]]\nname = "bob"\nclip = "clip.bvh"\nplace = [0.0, 0.0]\n'
 
 
-@pytest.mark.parametrize("name", [n if n != "demo" else pytest.param(n, marks=pytest.mark.long) for n in COMMANDS])
+@first_cases(3, "name", COMMANDS)
 def test_a_full_disk_leaves_no_part_of_what_a_command_writes(
     name: str, out: Path, room: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -255,7 +256,7 @@ FOLDERS = {
 """Commands that fill a folder clip by clip, each with the words after it."""
 
 
-@pytest.mark.parametrize("name", [n if "vary" not in n else pytest.param(n, marks=pytest.mark.long) for n in FOLDERS])
+@first_cases(1, "name", FOLDERS)
 def test_a_folder_goes_on_after_a_full_disk(
     name: str, out: Path, room: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
