@@ -452,6 +452,17 @@ def test_a_figure_that_falls_backward_lies_down_between_its_arms() -> None:
     assert high[-1, character.roles["chest"]] < 0.13
 
 
+def test_a_head_does_not_fold_under_the_chest_in_a_fall() -> None:
+    """Its neck turned by 103°."""
+    motion, character = longer(4.5)
+    run = simulate(motion, character, pushes=[Push("chest", (1000.0, 0.0, 0.0), 1.0, 0.2)])
+    assert run.report["events"][0]["outcome"] == "fallen"
+    head, chest = character.roles["head"], character.roles["chest"]
+    turns = (body_poses(character, q)[1] for q in (run.q, run.reference_q))
+    pose, reference = (rotations.multiply(rotations.conjugate(x[:, chest]), x[:, head]) for x in turns)
+    assert np.degrees(rotations.angle_between(reference, pose)).max() < 85.0
+
+
 def direction_of(motion: Motion) -> Array:
     """In which a motion travels, a unit vector, shape (2,)."""
     heading = direction_of_travel(motion)

@@ -11,7 +11,8 @@ from poise.body import clamp_rotation, fit, limit_angles
 from poise.body.character import Character, Limits
 from poise.body.limits import from_limit_angles
 from poise.core import rotations
-from tests.character_figures import motion, person
+from poise.core.skeleton import Skeleton
+from tests.character_figures import PERSON, PERSON_ENDS, motion, person, skeleton
 
 angle = st.floats(-3.0, 3.0)
 part = st.floats(-1.0, 1.0)
@@ -143,3 +144,24 @@ def test_a_hinge_keeps_its_axis_and_takes_the_clip_in() -> None:
     assert np.degrees(body.limits.twist_upper) == pytest.approx(167.5, abs=0.01)
     assert np.degrees(body.limits.twist_lower) <= -7.5
     assert character.nv == fit(person()).nv - 2
+
+
+def necked(count: int) -> Skeleton:
+    """A person whose neck and head are so many joints."""
+    names = ["Head", "Neck", "Neck1", "Neck2"][:count][::-1]
+    before = [row for row in PERSON if row[0] not in ("Neck", "Head")]
+    parents = ["Chest", *names]
+    rows = [(name, parents[i], (0.0, 0.0, 0.25 if i == 0 else 0.1 / (count - 1))) for i, name in enumerate(names)]
+    return skeleton((*before[:3], *rows, *before[3:]), PERSON_ENDS)
+
+
+@pytest.mark.parametrize(("count", "bend"), [(1, 60.0), (2, 32.5), (4, 16.3)])
+def test_joints_of_a_neck_share_one_range(count: int, bend: float) -> None:
+    """Each had ±60°, so a neck of three folded the head under the chest in falls, by up to 180°."""
+    character = fit(motion(necked(count), {}))
+    neck = next(limb for limb in character.limbs if limb.kind == "neck")
+    assert len(neck.bodies) == count
+    for body in neck.bodies:
+        limits = character.bodies[body].limits
+        assert limits is not None
+        assert np.degrees([limits.bend_lower, limits.bend_upper]) == pytest.approx([-bend, bend], abs=0.11)

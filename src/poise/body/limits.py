@@ -38,6 +38,11 @@ RANGES = {
 forearms (whose bend is a flexion), about the clip's mean pose for the rest. Generous against a living person's, since
 they must not fight a stylized clip. A forearm's own twist (pronation) is wide, a shin's is narrow."""
 
+NECK = (80.0, (-65.0, 65.0), 45.0)
+"""Ranges of all joints of a neck and its head together [deg], as in `RANGES`. Each joint has an equal share: what one
+joint may do alone, three in a row would add up to a head that folds under the chest."""
+NECK_PARTS = ("neck", "head")
+
 
 def limit_angles(limits: Limits, local_rotation: Array) -> Array:
     """Twist, bend and side angles [rad] (..., 3) of rotations (..., 4) of a body in its parent body's frame.
@@ -161,7 +166,7 @@ def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int, every: Array) -
     folds = part in ("shin", "forearm")
     rest = _straight(frames, body, axis, local) if folds else rotations.mean(local)
     swing_axis = _bend_axis(frames, anatomy, body, rest, axis, local)
-    twist, (bend_low, bend_high), side = RANGES[part]
+    twist, (bend_low, bend_high), side = _range(frames, body)
     base = Limits(rest, axis, swing_axis, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0)
     angles = limit_angles(base, every)
     low, high = angles.min(axis=0) - MARGIN, angles.max(axis=0) + MARGIN
@@ -170,6 +175,32 @@ def fit_ball_limits(frames: Frames, anatomy: Anatomy, body: int, every: Array) -
     low, high = np.minimum(low, least), np.maximum(high, most)
     low, high = _whole_tenths(low, high)
     return Limits(rest, axis, swing_axis, *(float(x) for pair in zip(low, high) for x in pair))
+
+
+def _range(frames: Frames, body: int) -> tuple[float, tuple[float, float], float]:
+    """Default range of a body's joint [deg]: that of its part, or its share of that of a neck if this is less."""
+    own = RANGES[frames.parts[body]]
+    if frames.parts[body] not in NECK_PARTS:
+        return own
+    twist, (low, high), side = (np.asarray(x) / _joints_in_neck(frames, body) for x in NECK)
+    return (
+        min(own[0], float(twist)),
+        (max(own[1][0], float(low)), min(own[1][1], float(high))),
+        min(own[2], float(side)),
+    )
+
+
+def _joints_in_neck(frames: Frames, body: int) -> int:
+    """How many joints of a neck are in a row with this one; the most where it forks."""
+    before, i = 0, frames.parents[body]
+    while i > 0 and frames.parts[i] in NECK_PARTS:
+        before, i = before + 1, frames.parents[i]
+    longest = [0] * frames.body_count
+    for i in range(frames.body_count - 1, body - 1, -1):
+        if frames.parts[i] in NECK_PARTS:
+            longest[i] += 1
+            longest[frames.parents[i]] = max(longest[frames.parents[i]], longest[i])
+    return before + longest[body]
 
 
 def fit_hinge_limits(hinge: Hinge, rest: Array, local: Array) -> Limits:
