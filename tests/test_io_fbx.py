@@ -17,6 +17,9 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.io import fbx
+from poise.io.gltf_document import open_gltf
+from poise.io.gltf_write import Pack, as_figure
+from poise.samples import sample_path
 from tests.clips import MOTIONS, needs_motions
 from tests.test_round_trips import figure
 
@@ -170,6 +173,35 @@ def test_loose_vertices_and_scenery_make_no_bone_and_clips_start_at_0(tmp_path: 
     assert "start" not in motion.source.evidence
     (skin,) = motion.source.document.meshes
     assert len(skin.positions) == 3
+
+
+def test_controls_stay_in_step_with_a_clip_that_begins_later(tmp_path: Path) -> None:
+    """Blender gets a clip from second 0; the controls of a rig, which are no joints, began a frame later there."""
+    motion = poise.load(sample_path("walk.bvh"))
+    first = tmp_path / "first.glb"
+    poise.save(motion, first)
+    pack = Pack.of(open_gltf(first))
+    content, animation = pack.content, pack.content["animations"][0]
+    content["skins"] = [{"joints": list(range(motion.skeleton.joint_count))}]
+    content["nodes"].append({"name": "Ctrl"})
+    content["scenes"][0]["nodes"].append(len(content["nodes"]) - 1)
+    late = pack.accessor(1 / 30 + motion.times, bounds=True)
+    for sampler in animation["samplers"]:
+        sampler["input"] = late
+    pack.channel(animation, len(content["nodes"]) - 1, "translation", late, motion.translations[:, 0])
+    rig = tmp_path / "rig.glb"
+    rig.write_bytes(pack.as_glb())
+    loaded = poise.load(rig)
+    assert loaded.source is not None
+    assert "Ctrl" not in loaded.skeleton.names
+    assert loaded.source.document.clip.start == pytest.approx(1 / 30)
+    made = tmp_path / "made.glb"
+    made.write_bytes(as_figure(loaded, 1.0))
+    found = open_gltf(made)
+    begins = [found.accessor(s["input"])[0, 0] for s in found.items("animations")[0]["samplers"]]
+    ends = [found.accessor(s["input"])[-1, 0] for s in found.items("animations")[0]["samplers"]]
+    assert begins == [0.0] * len(begins)
+    assert ends == pytest.approx([motion.duration] * len(ends), abs=1e-5)
 
 
 @needs_blender

@@ -165,10 +165,15 @@ def format_for(path: Path) -> Format:
     raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
 
 
+READ_ONLY = (".usdz", ".dae", ".blend")
+"""Extensions of formats that are written to others of their extensions only."""
+
+
 def known_extensions(*, written: bool = False) -> tuple[str, ...]:
     """Every extension some format reads, or writes."""
     formats = [module(name) for name in FORMATS]
-    return tuple(dict.fromkeys(e for f in formats if not written or optional(f, "write") for e in f.EXTENSIONS))
+    kept = [e for f in formats if not written or optional(f, "write") for e in f.EXTENSIONS]
+    return tuple(e for e in dict.fromkeys(kept) if not written or e not in READ_ONLY)
 
 
 def optional(candidate: Format, function: str) -> Any:

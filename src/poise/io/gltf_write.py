@@ -71,10 +71,29 @@ def as_figure(motion: Motion, stretch: float) -> bytes:
     if isinstance(source, GltfSource) and motion.source is not None:
         motion = replace(motion, source=replace(motion.source, document=replace(source, is_whole=False)))
     pack = _pack_of(motion)
+    if isinstance(source, GltfSource) and source.is_whole and motion.skeleton.names == source.tree.names:
+        _others_from_zero(pack, source)
     if not pack.content.get("skins"):
         pack.content["skins"] = [{"joints": list(range(motion.skeleton.joint_count))}]
     whole = GltfDocument(Path(), pack.content, (bytes(pack.data),), b"")
     return Pack.of(stretched(whole, stretch)).as_glb()
+
+
+def _others_from_zero(pack: Pack, source: GltfSource) -> None:
+    """Let what is no joint, as controls of a rig, move with the joints, which begin at second 0 now."""
+    animation = pack.content["animations"][source.clip_index]
+    file = GltfDocument(Path(), pack.content, (bytes(pack.data),), b"")
+    others = [c for c in animation["channels"] if c.get("target", {}).get("node") not in source.tree.nodes]
+    times = {i: file.accessor(animation["samplers"][i]["input"])[:, 0] for i in {c["sampler"] for c in others}}
+    if any(own[0] < source.clip.start - 1e-6 for own in times.values()):
+        return
+    made: dict[int, int] = {}
+    for index, own in times.items():
+        sampler = animation["samplers"][index]
+        if sampler["input"] not in made:
+            moved = np.maximum(own.astype(np.float64) - source.clip.start, 0.0)
+            made[sampler["input"]] = pack.accessor(moved, bounds=True)
+        sampler["input"] = made[sampler["input"]]
 
 
 def stretched(file: GltfDocument, factor: float) -> GltfDocument:
