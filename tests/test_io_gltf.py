@@ -25,7 +25,7 @@ from poise.io import asf_amc, deepmimic, gltf
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_mesh import SkinnedMesh, skin_volume
+from poise.io.gltf_mesh import SkinnedMesh, lowest_of, skin_volume
 from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.show.motion_scene import skins_of
@@ -948,6 +948,19 @@ def test_a_skin_encloses_its_pieces_whichever_way_they_are_turned():
     inside_out = SkinnedMesh("box", split + 9.0, triangles[:, ::-1].copy(), joints, weights, half)
     assert skin_volume((box, inside_out), np.array([10.0])) == pytest.approx(2 * 24.0 * 0.125 * 1000.0, rel=1e-4)
     assert skin_volume((), np.array([10.0])) is None
+
+
+def test_the_lowest_point_of_a_skin_follows_its_joints() -> None:
+    corners = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]], dtype=np.float32)
+    joints, weights = np.array([[0, 1]] * 3), np.array([[1, 0], [0.5, 0.5], [0, 1]], dtype=np.float32)
+    mesh = SkinnedMesh("leaf", corners, np.array([[0, 1, 2]]), joints, weights, np.tile(np.eye(4), (2, 1, 1)))
+    down = np.array([np.cos(np.pi / 4.0), 0.0, np.sin(np.pi / 4.0), 0.0])  # x points down
+    turns, places = np.array([rotations.IDENTITY, down]), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    # the second vertex is half on a joint that leaves it at height 1, half on one that lays it 2 m lower
+    assert lowest_of((mesh,), places, turns, np.array([0.5, 0.5])) == pytest.approx(0.0, abs=1e-6)
+    assert lowest_of((), places, turns, np.ones(2)) is None
+    if MOTIONS.is_dir():
+        assert poise.load(MOTIONS / "gltf/cesium_man.gltf").skeleton.sole == pytest.approx(0.0, abs=1e-3)
 
 
 def test_a_base_color_is_drawn_as_its_factor(tmp_path):

@@ -220,13 +220,19 @@ def test_packed_file_is_read(tmp_path, motion):
 
 def test_what_each_joint_moves_of_the_skin_is_kept(tmp_path):
     skeleton = Skeleton(
-        ("a", "b"), np.array([-1, 0]), np.zeros((2, 3)), np.tile([1.0, 0, 0, 0], (2, 1)), skin=np.array([3.0, 0.5])
+        ("a", "b"),
+        np.array([-1, 0]),
+        np.zeros((2, 3)),
+        np.tile([1.0, 0, 0, 0], (2, 1)),
+        skin=np.array([3.0, 0.5]),
+        sole=-0.02,
     )
     motion = Motion(skeleton, np.arange(2) / 30.0, np.zeros((2, 2, 3)), np.tile([1.0, 0, 0, 0], (2, 2, 1)))
     poise.save(motion, tmp_path / "skin.npz")
     again = poise.load(tmp_path / "skin.npz").skeleton.skin
     assert again is not None
     assert again.tolist() == [3.0, 0.5]
+    assert poise.load(tmp_path / "skin.npz").skeleton.sole == -0.02
     plain = Motion(replace(skeleton, skin=None), motion.times, motion.translations, motion.rotations)
     poise.save(plain, tmp_path / "plain.npz")
     assert poise.load(tmp_path / "plain.npz").skeleton.skin is None

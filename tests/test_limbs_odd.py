@@ -613,3 +613,19 @@ def test_a_large_head_touches_the_floor_with_its_crown() -> None:
         assert max(p.offset[2] + p.radius for p in own) == pytest.approx(height, abs=0.02)
         head = character.bodies[character.roles["head"]].capsules[0]
         assert head.start[2] - head.radius == pytest.approx(0.0, abs=0.03)  # it begins at the neck
+
+
+def test_soles_lie_where_the_skin_of_the_rest_pose_stands() -> None:
+    ends = both(("", "hand.*", (0.0, 0.1, 0.0)), ("", "toe.*", (0.06, 0.0, 0.0)))
+    plain = figure([*TRUNK, *ARMS, *LEGS], [], ends=ends)
+    low = float(plain.skeleton.rest[0][:, 2].min())
+    offsets, places = plain.skeleton.offsets.copy(), plain.translations.copy()
+    offsets[0, 2] += 0.06 - low  # the lowest joints 6 cm above the ground, as in boots
+    places[:, 0, 2] += 0.06 - low
+    for sole, floor in ((0.0, 0.0), (None, 0.06)):
+        skeleton = replace(plain.skeleton, offsets=offsets, sole=sole)
+        character = fit(replace(plain, skeleton=skeleton, translations=places))
+        assert character.floor == pytest.approx(floor, abs=0.01)
+        for point in (p for p in character.contact_points if p.part == "foot"):
+            height = skeleton.rest[0][character.bodies[point.body].joint, 2] + point.offset[2]
+            assert height == pytest.approx(floor, abs=0.01), point.name

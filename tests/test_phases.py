@@ -15,6 +15,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion, Source
 from poise.core.skeleton import EndSite, Skeleton
+from poise.phases.points import body_points
 
 Array = npt.NDArray[np.float64]
 
@@ -616,3 +617,23 @@ def test_a_control_below_the_feet_has_no_leg() -> None:
     offsets = np.concatenate([toy.offsets, [(0.0, 0.0, 0.01), (0.0, 0.0, -0.02)]])
     rest = np.tile([1.0, 0.0, 0.0, 0.0], (12, 1))
     assert phases.leg_length(Skeleton(names, parents, offsets, rest)) == pytest.approx(phases.leg_length(toy))
+
+
+def test_a_skin_that_stands_on_zero_at_rest_has_its_floor_there() -> None:
+    """Soles are below the joints; a body that rests on a seat or below height 0 says otherwise."""
+    still = stand()
+    low = float(min(place[2] for place in body_points(still)[0][0]))
+    for raised, sole, expected in (
+        (0.0, 0.0, 0.0),
+        (0.0, 0.3, 0.1),
+        (0.3, 0.0, 0.4),
+        (-0.3, 0.0, -0.2),
+        (0.0, None, 0.1),
+    ):
+        offsets, places = still.skeleton.offsets.copy(), still.translations.copy()
+        offsets[0, 2] += 0.1 - low - raised  # joints of the rest pose are at 0.1 m, those of the clip are raised
+        places[:, 0, 2] += 0.1 - low
+        offsets[0, 2] += raised
+        places[:, 0, 2] += raised
+        moved = replace(still, skeleton=replace(still.skeleton, offsets=offsets, sole=sole), translations=places)
+        assert phases.find_floor(moved).value == pytest.approx(expected, abs=0.01), (raised, sole)

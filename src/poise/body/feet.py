@@ -14,7 +14,7 @@ from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.phases.floor import floor_under
+from poise.phases.floor import floor_under, stands_on_zero
 from poise.phases.points import runs
 
 SLOW_SHARE = 0.25
@@ -36,6 +36,9 @@ STEEP = 0.75
 ODD_SOLE, ODD_HEIGHT = np.radians(45.0), (0.25, 3.5)
 """A sole turned more than this from that of the rest pose [rad], or so much nearer to or further from the ankle [1], is
 not the foot's own."""
+
+THICK_SOLE = 0.15
+"""No sole is thicker than this, as a share of thigh and shin [1]."""
 
 BARE_SOLE = 0.14
 """A leg without a foot stands on a sole that reaches so far ahead of its end, in a figure of a person's size [m]."""
@@ -209,14 +212,17 @@ def _soles(
     believed.
     """
     points: list[ContactPoint] = []
+    is_skinned = stands_on_zero(rest.poses.skeleton, frames.scale)
     for foot, at_rest in zip(feet, rest.feet):
         name, standing = names[foot.ankle], stands(frames, foot)
         can_stand = bool(stands(rest.frames, at_rest).any())
-        seen = sole_points(frames, foot, name, floor, standing if standing.any() else foot.slow)
+        level = float(_lowest_points(rest.poses, rest.frames, (at_rest,))[0][0])
+        is_above = is_skinned and 0.0 < level < THICK_SOLE * _leg_bones(rest.frames, at_rest)
+        thick = level if is_above else 0.0  # the sole of the skin is so far below the joints
+        seen = sole_points(frames, foot, name, floor, standing if standing.any() else foot.slow, thick)
         drawn: list[ContactPoint] = []
         if can_stand:
-            level = float(_lowest_points(rest.poses, rest.frames, (at_rest,))[0][0])
-            drawn = sole_points(rest.frames, at_rest, name, level, np.ones(1, dtype=bool))
+            drawn = sole_points(rest.frames, at_rest, name, level - thick, np.ones(1, dtype=bool), thick)
         is_seen = standing.sum() >= min(3, len(frames.positions))
         points += seen if not can_stand or (is_seen and _agrees(seen, drawn, rest.frames, at_rest)) else drawn
     return points
@@ -308,7 +314,7 @@ def stands(frames: Frames, foot: Foot) -> npt.NDArray[np.bool_]:
 
 
 def sole_points(
-    frames: Frames, foot: Foot, name: str, floor: float, standing: npt.NDArray[np.bool_]
+    frames: Frames, foot: Foot, name: str, floor: float, standing: npt.NDArray[np.bool_], thick: float = 0.0
 ) -> list[ContactPoint]:
     """Heel in and out, ball in and out, and toe tip of a foot, laid on the floor where the foot stands on it.
 
@@ -322,6 +328,7 @@ def sole_points(
         name: What its points are called.
         floor: Height of the floor [m].
         standing: Frames in which it stands, at least one, shape (F,).
+        thick: What is known to be between its lowest joint or tip and its sole [m].
     """
     scale = frames.scale
     leg = _leg_bones(frames, foot)
@@ -329,14 +336,14 @@ def sole_points(
     tip_at = frames.world(foot.last, foot.tip)
     across = np.cross(np.array([0.0, 0.0, 1.0]), foot.heading)
     half = 0.035 * scale
-    level = _level_under(frames, foot, floor, standing) if foot.has_ankle else ankle_at[:, 2]
+    level = _level_under(frames, foot, floor, standing, thick) if foot.has_ankle else ankle_at[:, 2]
     points: list[ContactPoint] = []
 
     def add(label: str, body: int, at: Array, shift: Array) -> None:
         height = at[:, 2] - level
         low = standing & (height <= np.quantile(height[standing], 0.3) + 0.002 * scale)
         world = at + shift
-        world[:, 2] = np.maximum(level, at[:, 2] - max(0.15 * leg, foot.heel))
+        world[:, 2] = np.maximum(level, at[:, 2] - max(THICK_SOLE * leg, foot.heel))
         offset = np.median(frames.local(body, world)[low], axis=0)
         points.append(ContactPoint(f"{name}.{label}", body, offset, 0.0, "foot"))
 
@@ -352,16 +359,17 @@ def sole_points(
     return points
 
 
-def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray[np.bool_]) -> Array:
+def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray[np.bool_], thick: float) -> Array:
     """Height of the ground under a foot in each frame [m], shape (F,): the floor, or the step that it stands on.
 
     Where it stands lower than the floor, the level of the capture drifts: ball and tip are never below their sole.
     """
     lowest = _lowest(frames, foot)
     level = np.full(len(lowest), floor)
-    for elsewhere in (lowest > floor + STEP * _leg_bones(frames, foot), lowest < floor):
+    for elsewhere in (lowest > floor + thick + STEP * _leg_bones(frames, foot), lowest < floor):
         for first, last in runs(standing & elsewhere):
-            level[first : last + 1] = np.median(lowest[first : last + 1])
+            under = float(np.median(lowest[first : last + 1]))
+            level[first : last + 1] = under - (thick if under > floor else 0.0)
     return level
 
 

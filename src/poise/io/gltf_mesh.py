@@ -242,6 +242,30 @@ def skin_volume(meshes: tuple[SkinnedMesh, ...], scales: Array) -> float | None:
     return total if meshes else None
 
 
+def lowest_of(meshes: tuple[SkinnedMesh, ...], places: Array, turns: Array, sizes: Array) -> float | None:
+    """Height of the lowest vertex of a skin in a pose [m]; None without a mesh.
+
+    Args:
+        meshes: The skin.
+        places: World positions of the joints [m], shape (J, 3).
+        turns: Their world orientations, shape (J, 4).
+        sizes: Meters that a unit of each joint's own frame is, shape (J,).
+    """
+    down = rotations.rotate(rotations.conjugate(turns), np.array([0.0, 0.0, 1.0])) * sizes[:, None]
+    lowest: list[float] = []
+    for mesh in meshes:
+        binds = mesh.inverse_binds
+        rows = np.einsum("ji,jik->jk", down, binds[:, :3, :3])  # height over the joint of a vertex in the mesh's frame
+        above = np.einsum("ji,ji->j", down, binds[:, :3, 3]) + places[:, 2]
+        vertices, height = mesh.positions.astype(np.float64), np.zeros(len(mesh.positions))
+        for k in range(mesh.joints.shape[1]):
+            joint = mesh.joints[:, k]
+            height += mesh.weights[:, k] * (np.einsum("vi,vi->v", rows[joint], vertices) + above[joint])
+        has_weight = mesh.weights.sum(axis=1) > 0.5
+        lowest += [float(height[has_weight].min())] if has_weight.any() else []
+    return min(lowest, default=None)
+
+
 def seams_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array:
     """How many edges of triangles join the vertices of two joints, by weight, shape (J, J)."""
     seams = np.zeros((joint_count, joint_count))

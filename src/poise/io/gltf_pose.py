@@ -19,7 +19,7 @@ from poise.io.format import door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
-from poise.io.gltf_mesh import SkinnedMesh, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
+from poise.io.gltf_mesh import SkinnedMesh, lowest_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import UNIFORM, GltfTree, find_tree, mirrored, node_parents
 
 
@@ -260,14 +260,13 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
         (joint, mirrored(at, rotations.IDENTITY)[0] if tree.above_mirrors else at) for joint, _, at in tree.end_sites
     ]
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
-    return Skeleton(
-        names=tree.names,
-        parents=tree.skeleton_parents,
-        offsets=offsets,
-        rest_rotations=rest,
+    bare = Skeleton(tree.names, tree.skeleton_parents, offsets, rest)
+    return replace(
+        bare,
         end_sites=tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places),
         skin=tree.skin,
         skin_volume=None if volume is None else unit**3 * volume,
+        sole=lowest_of(meshes, *bare.rest, unit * own),
     )
 
 

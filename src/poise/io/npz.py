@@ -118,6 +118,7 @@ def write(motion: Motion, path: Path) -> None:
         "fixed": sorted(skeleton.fixed),
         "skin": None if skeleton.skin is None else skeleton.skin.tolist(),
         "skin_volume": skeleton.skin_volume,
+        "sole": skeleton.sole,
         "mass": skeleton.mass,
         "source": None if source is None else _source_facts(source),
     }
@@ -185,6 +186,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             fixed=frozenset(map(int, header["fixed"])),
             skin=_skin(header.get("skin"), len(header["names"])),
             skin_volume=_size(header, "skin_volume"),
+            sole=_size(header, "sole", least=-np.inf),
             mass=_size(header, "mass"),
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
@@ -295,17 +297,17 @@ def _source(path: Path, facts: dict[str, Any] | None, motion: Motion) -> Source:
     )
 
 
-def _size(header: dict[str, Any], name: str) -> float | None:
-    """A volume or mass; None in files that do not say it.
+def _size(header: dict[str, Any], name: str, least: float = 0.0) -> float | None:
+    """A volume, mass or height; None in files that do not say it.
 
     Raises:
-        ValueError: if it is not a finite number, or below zero.
+        ValueError: if it is not a finite number, or below the least.
     """
     given = header.get(name)
     if given is None:
         return None
-    if type(given) not in (int, float) or not (np.isfinite(given) and given >= 0.0):
-        raise ValueError(f"{name} is not a finite number, 0 or more")
+    if type(given) not in (int, float) or not (np.isfinite(given) and given >= least):
+        raise ValueError(f"{name} is not a finite number, {least} or more")
     return float(given)
 
 

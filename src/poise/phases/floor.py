@@ -45,6 +45,13 @@ THICK = 0.2
 """Toes of a rest pose lie at most so high above its armature [leg lengths]: drawn figures have thick shoes."""
 
 
+DEEPEST_SHARE = 0.25
+"""A floor that the lowest point is under for a larger share of the frames is none [1]."""
+ON_ZERO = 0.02
+"""A skin whose lowest point is nearer than this to height 0 in its rest pose was drawn to stand there, for a leg of
+0.82 m [m]."""
+
+
 def find_floor(motion: Motion) -> Evidence:
     """Height of the floor in the clip's world frame: what the body stands on.
 
@@ -91,8 +98,10 @@ def floor_under(
     drawn = _where_the_armature_stands(skeleton, armature, height, scale)
     best = max(found, key=lambda e: e.confidence)
     if drawn is not None and drawn.confidence >= best.confidence:
-        return drawn
-    return _where_it_stands_lower(best, height, speed, hips, scale) or best
+        best = drawn
+    else:
+        best = _where_it_stands_lower(best, height, speed, hips, scale) or best
+    return _where_the_skin_stands(best, skeleton, armature, height, scale) or best
 
 
 def _where_the_armature_stands(skeleton: Skeleton, armature: Array, height: Array, scale: float) -> Evidence | None:
@@ -107,12 +116,37 @@ def _where_the_armature_stands(skeleton: Skeleton, armature: Array, height: Arra
     near = 0.1 * scale
     level = float(armature[:, 2].min())  # it may bob with the body of a toy that runs
     is_still = float(np.ptp(armature[:, :2], axis=0).max()) < 1e-3 * scale and float(np.ptp(armature[:, 2])) < near
-    is_far = float(height.min()) - lowest > ABOVE * HUMAN_LEG * scale
+    leg = HUMAN_LEG * scale if skeleton.sole is None else min(HUMAN_LEG * scale, leg_length(skeleton))
+    is_far = float(height.min()) - lowest > ABOVE * leg
     beside = THICK * HUMAN_LEG * scale if is_far else near
     if not is_still or abs(level - lowest) > beside or float(height.min()) < lowest - near:
         return None
     reason = "the rest pose stands there, beside the armature of all clips"
     return Evidence(lowest, 1.0 if is_far else ARMATURE, reason)
+
+
+def _where_the_skin_stands(
+    found: Evidence, skeleton: Skeleton, armature: Array, height: Array, scale: float
+) -> Evidence | None:
+    """Height 0, where the skin of the rest pose stands on it and the clip rests there, too: soles are below joints.
+
+    Exporters of games put the ground there. Less than half a SPREAD is no difference; nothing may be deeper for long.
+    """
+    near = BELOW * SPREAD * scale
+    if not stands_on_zero(skeleton, scale):
+        return None
+    lowest = lowest_at_rest(skeleton, np.array(body_parts(skeleton)[0]))
+    is_still = pelvis(skeleton) == 0 or float(np.ptp(armature[:, 2])) < near
+    is_there = 0.5 * SPREAD * scale < found.value < lowest + near
+    if not (is_still and is_there) or float(np.mean(height < -near)) > DEEPEST_SHARE:
+        return None
+    reason = f"the skin of the rest pose stands there; lowest joints or tips rest {100.0 * found.value:.1f} cm above it"
+    return Evidence(0.0, found.confidence, reason)
+
+
+def stands_on_zero(skeleton: Skeleton, scale: float) -> bool:
+    """Whether the skin of the rest pose stands on height 0, for a figure of this size against a person's [1]."""
+    return skeleton.sole is not None and abs(skeleton.sole) < ON_ZERO * scale
 
 
 def _where_it_rests(height: Array, speed: Array, scale: float) -> Evidence:
