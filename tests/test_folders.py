@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.body.character import figure
 from poise.cli.app import run
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
@@ -56,7 +57,9 @@ def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.Captu
     assert list(states.values()).count("done") == 3
 
 
-def test_one_pose_is_left_out_and_no_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     clips, out = tmp_path / "clips", tmp_path / "out"
     clips.mkdir()
     walk = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
@@ -64,16 +67,30 @@ def test_one_pose_is_left_out_and_no_failure(tmp_path: Path, capsys: pytest.Capt
     poise.save(walk.frames(np.array([0])), clips / "pose.bvh")
     assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1"]) == 0
     told = capsys.readouterr()
-    assert "1 of 2 clips done, 1 left out, of one pose each." in told.out
-    assert "pose.bvh: one pose, left out." in told.err
+    assert "1 of 2 clips done, 1 left out." in told.out
+    assert "pose.bvh: left out. A run needs at least 3 frames; this motion has 1." in told.err
     assert {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()} == {
         "a.bvh": "done",
-        "pose.bvh": "pose",
+        "pose.bvh": "left out",
     }
     assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1", "--resume"]) == 0
     assert "0 of 0 clips done (2 were done before)" in capsys.readouterr().out
+    assert run(["edit", "ballistic", str(clips), "-o", str(tmp_path / "flown"), "--jobs", "1"]) == 0
+    assert "0 of 2 clips done, 2 left out." in capsys.readouterr().out
     assert run(["check", str(clips / "pose.bvh")]) == 0
     assert "One pose, not judged" in capsys.readouterr().out
+
+
+def test_a_folder_of_actors_drives_a_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clips, out = tmp_path / "clips", tmp_path / "out"
+    clips.mkdir()
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.3), clips / "a.bvh")
+    assert run(["track", str(clips), "-c", "child", "-o", str(out), "--to", "npz", "--report", ".json"]) == 0
+    assert "1 of 1 clips done" in capsys.readouterr().out
+    assert sorted(p.name for p in out.iterdir()) == ["a.json", "a.npz", "index.html", "manifest.jsonl"]
+    assert poise.load(out / "a.npz").skeleton.names == figure("child").skeleton.names
+    assert run(["track", str(clips), "-c", "child"]) == 2
+    assert "name the folder for the new files too" in capsys.readouterr().err
 
 
 def test_the_page_of_a_folder_says_who_falls(tmp_path: Path) -> None:

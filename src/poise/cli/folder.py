@@ -22,12 +22,12 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import WRONG_USE, ProgressLines, answered, note, out, print_json
-from poise.cli.folder_page import MEASURES, POSE, Done, summary_page
+from poise.cli.folder_page import LEFT_OUT, MEASURES, Done, summary_page
 from poise.cli.options import flag, option
 from poise.cli.outcome import falls_at
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, TooFewFrames, UnreadableFile
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, NotForThisClip, UnreadableFile
 from poise.core.process import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
@@ -143,16 +143,16 @@ def work(job: Job) -> Done:
     said, errors = io.StringIO(), io.StringIO()
     output = job.given.get("output") or job.given.get("target")
 
-    poses: list[TooFewFrames] = []
+    is_left_out = False
 
     def command() -> None:
+        nonlocal is_left_out
         if output is not None:
             make_folder(Path(output).parent)
         try:
             COMMANDS[job.command](**job.given)
-        except TooFewFrames as error:
-            if error.frames == 1:
-                poses.append(error)
+        except NotForThisClip:
+            is_left_out = True
             raise
 
     with redirect_stdout(said), redirect_stderr(errors):
@@ -160,7 +160,7 @@ def work(job: Job) -> Done:
     lines = [line for line in errors.getvalue().splitlines() if line.strip()]
     warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
     others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
-    state = "done" if code == 0 else POSE if poses else "failed"
+    state = "done" if code == 0 else LEFT_OUT if is_left_out else "failed"
     message = "" if code == 0 else " ".join(others[-1:]) or f"It ended with code {code}."
     data = _printed(said.getvalue())
     own_warnings = data.get("warnings", [])  # `poise info` prints its own
@@ -415,7 +415,7 @@ def read_manifests(place: Path) -> dict[str, Done]:
 def _is_done(before: Done | None, job: Job, place: Path) -> bool:
     if before is None or before.key != job.key:
         return False
-    return before.state == POSE or (before.state == "done" and (place / job.target).exists())
+    return before.state == LEFT_OUT or (before.state == "done" and (place / job.target).exists())
 
 
 def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: int, *, as_json: bool = False) -> None:
@@ -427,19 +427,19 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
         print_json({"schema": "poise.folder/1", "command": name, "clips": [asdict(d) for d in done]})
     elif place is None:
         _print(done)
-    poses = [d for d in done if d.state == POSE]
+    left_out = [d for d in done if d.state == LEFT_OUT]
     for d in failed:
         note(f"{d.name}: {d.message}")
-    for d in poses:
-        note(f"{d.name}: one pose, left out. {d.message}")
+    for d in left_out:
+        note(f"{d.name}: left out. {d.message}")
     if place is not None:
         everything = sorted(read_manifests(Path(place)).values(), key=lambda d: d.name)
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))
         if not as_json:
             _say_pace(done)
-            message = f"{len(done) - len(failed) - len(poses)} of {total} clips done"
+            message = f"{len(done) - len(failed) - len(left_out)} of {total} clips done"
             message += f" ({earlier} were done before)" if earlier else ""
-            message += f", {len(poses)} left out, of one pose each" if poses else ""
+            message += f", {len(left_out)} left out" if left_out else ""
             message += f", {len(failed)} failed" if failed else ""
             out().print(f"{message}. See {Path(place) / SUMMARY}.", markup=False)
 

@@ -23,8 +23,8 @@ MEASURES = {
     "warnings": ("warned",),
 }
 """Columns of the summary, and where reports hold them."""
-POSE = "pose"
-"""State of a clip of one frame, which was left out."""
+LEFT_OUT = "left out"
+"""State of a clip for which what was asked makes no sense, such as a single pose."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Done:
 
     name: str
     state: str
-    """ "done", "failed", or `POSE` for a clip of one frame where a motion is needed."""
+    """ "done", "failed" or `LEFT_OUT`."""
     message: str
     target: str
     key: str
@@ -73,7 +73,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
         message = html.escape(" ".join([d.message, *d.warnings]).strip())
         numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
         rows.append(
-            f"<tr class={d.state}><td>{name}</td><td>{d.state}</td>{numbers}"
+            f'<tr class="{d.state}"><td>{name}</td><td>{d.state}</td>{numbers}'
             f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{message}</td></tr>"
         )
     names = ("clip", "state", *columns, "see", "warnings and errors")

@@ -14,6 +14,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import app, note, output_paths, print_json, progress
+from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, reporting_interrupts, require_kinds
@@ -35,6 +36,7 @@ DISTURB = options.PUSHES
 
 
 @app.command()
+@over_folders("track", source="actor")
 @options.grouped
 def track(
     character: Annotated[
@@ -50,7 +52,7 @@ def track(
     ],
     actor: Annotated[
         Path | None,
-        argument("ACTOR", "Motion of the actor; none with --live-from."),
+        argument("ACTOR", "Motion of the actor, or a folder of motions; none with --live-from."),
     ] = None,
     roles: Annotated[
         str,

@@ -249,23 +249,17 @@ class SimulationDiverged(PoiseError, RuntimeError):
         super().__init__(message)
 
 
-class TooFewFrames(InvalidValue):
-    """A motion is too short for what was asked of it.
+class NotForThisClip(InvalidValue):
+    """What was asked is for other clips: this one is a single pose, or never leaves the ground.
 
-    Attributes:
-        frames: How many it has.
+    A folder run leaves such a clip out, without a failure.
 
     Example:
         >>> try:
         ...     poise.simulate(motion.frames(np.array([0])))
-        ... except poise.core.errors.TooFewFrames as error:
-        ...     print(error.frames)
-        1
+        ... except poise.core.errors.NotForThisClip as error:
+        ...     print(error)
     """
-
-    def __init__(self, message: str, frames: int) -> None:
-        super().__init__(message)
-        self.frames = frames
 
 
 class MotionWarning(UserWarning):

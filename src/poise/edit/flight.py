@@ -20,7 +20,7 @@ from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.air import why_no_flight
 from poise.core import rotations
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, NotForThisClip
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
@@ -82,12 +82,12 @@ def choose_flights(motion: Motion, figure: Figure, wanted: str | Sequence[Span],
         found = find_flights(motion, figure)
         spans = tuple(s for s in found if s[0] >= lowest and s[1] <= highest)
         if not spans:
-            raise InvalidValue(_no_flight(motion, found, lowest, highest))
+            raise NotForThisClip(_no_flight(motion, found, lowest, highest))
         reasons = no_flights(motion, figure)
         believed = tuple(s for s in spans if s not in reasons)
         if not believed:
             why = reasons[spans[0]]
-            raise InvalidValue(
+            raise NotForThisClip(
                 f"{_listed(motion, spans[:1]).capitalize()} is not a flight: {why}. Something carries the body there "
                 f"that was not found. If it is meant to fly, name it: --flight {spans[0][0]}:{spans[0][1]}."
             )

@@ -15,7 +15,7 @@ from poise.body.character import Character
 from poise.body.posing import root_mover
 from poise.check.air import wrong_gravity
 from poise.check.clip import REPAIR_SHIFT, REPAIR_TURN, Wanted, on_ground
-from poise.core.errors import InvalidValue, TooFewFrames
+from poise.core.errors import InvalidValue, NotForThisClip
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
@@ -147,7 +147,7 @@ def repair(
     """
     scope = scope or Scope()
     if motion.frame_count < 8:
-        raise TooFewFrames(f"A repair needs 8 frames or more; this clip has {motion.frame_count}.", motion.frame_count)
+        raise NotForThisClip(f"A repair needs 8 frames or more; this clip has {motion.frame_count}.")
     body, lies = _ground(motion, character, terrain, floor)
     if isinstance(contacts, Mapping):
         flags = flags_of(contacts, motion.times, body)

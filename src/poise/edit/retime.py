@@ -16,7 +16,7 @@ from poise.body.character import Character
 from poise.check.clip import findings_of
 from poise.check.finding import Finding
 from poise.check.profile import ROOT, load_profile
-from poise.core.errors import InvalidValue, PoiseError, TooFewFrames
+from poise.core.errors import InvalidValue, NotForThisClip, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
@@ -84,7 +84,7 @@ def retime(
             f"{'More than one' if given else 'None'} of factor, gravity and keys is given; give one of them."
         )
     if motion.frame_count < 2:
-        raise TooFewFrames("A motion of one frame has no time to change.", motion.frame_count)
+        raise NotForThisClip("A motion of one frame has no time to change.")
     figure = _figure(motion, character, is_needed=gravity is not None)
     spans: tuple[Span, ...] = ()
     if gravity is not None and figure is not None:

@@ -19,8 +19,8 @@ from poise.core import rotations
 from poise.core.errors import (
     InvalidValue,
     MotionWarning,
+    NotForThisClip,
     SimulationDiverged,
-    TooFewFrames,
     require,
     require_each,
 )
@@ -127,7 +127,7 @@ def simulate(
     require_each(Force, pushes=pushes)
     require_each(str, only=only, freeze=freeze)
     if motion.frame_count < 3:
-        raise TooFewFrames(f"A run needs at least 3 frames; this motion has {motion.frame_count}.", motion.frame_count)
+        raise NotForThisClip(f"A run needs at least 3 frames; this motion has {motion.frame_count}.")
     if not 0.0 <= amount <= 1.0:
         raise InvalidValue(f"amount is {amount}; give a number from 0 to 1.")
     preset = load_preset(preset) if isinstance(preset, str) else preset
