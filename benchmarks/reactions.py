@@ -29,6 +29,8 @@ DT, START = 0.01, 0.5
 NEAR = 0.002
 """A point of a sole that is no higher over the floor touches it [m]."""
 SIDES = ("left", "right")
+UP = ("follow", "bring up")
+"""States in which a foot is brought up."""
 EXAMPLES = Path(__file__).parents[1] / "examples" / "controllers"
 
 
@@ -117,10 +119,10 @@ def recovery(result: SynthesisResult) -> Recovery:
         float(np.linalg.norm(np.subtract(*(result.trace.points[k, soles(result, s)].mean(axis=0) for s in SIDES))))
         for k in (0, -1)
     ]
-    brought = [speeds[round(v.start / DT) : round(v.end / DT)] for v in result.visits if v.name == "bring up"]
+    brought = [speeds[round(v.start / DT) : round(v.end / DT)] for v in result.visits if v.name in UP]
     return Recovery(
         names.count("take step"),
-        names.count("bring up"),
+        sum(name in UP for name in names),
         max(float(abs(yaw(result, side)[-1])) for side in SIDES),
         100.0 * (spread[1] - spread[0]),
         float(pressed(result)[began:].max()),

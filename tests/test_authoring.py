@@ -10,11 +10,11 @@ import pytest
 from poise.core.errors import UnknownName
 from poise.filter.forces import Push
 from poise.goals.body import BODIES, FEET, PARTS
+from poise.goals.climbing import StepOnto
 from poise.goals.conditions import Happened, Holds, Near, On, Touching
 from poise.goals.goal import LARGEST_TURN, axis_toward, bodies_named
 from poise.goals.observation import Observation
 from poise.goals.state_machine import ControlState, StateMachine
-from poise.goals.stepping import StepOnto
 from poise.goals.surroundings import Ball, Scene, Surface
 from poise.synthesis.behaviors.behavior import Role, Scenario
 from poise.synthesis.figure import Settings

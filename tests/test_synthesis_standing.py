@@ -213,14 +213,23 @@ def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float
     assert result.report["penetration_max_m"] < 5e-4
     names = [v.name for v in result.visits]
     assert names[-1] == "balance"
-    assert "bring up" in names
+    assert "follow" in names
     landed = next(v.end for v in result.visits if v.name == "take step")
     assert feet_apart(result, round(landed / 0.01)) > 0.4
     assert feet_apart(result, len(result.q) - 1) == pytest.approx(feet_apart(result, 0), abs=0.12)
 
 
+def test_who_steps_straight_back_does_not_lunge_ahead_afterwards() -> None:
+    """The other foot follows at once; it waited in the lunge, and the figure then fell ahead over its own feet."""
+    result = synthesize("step", seconds=4.0, pushes=[Push("chest", (-400.0, 0.0, 0.0), 0.5, 0.1)])
+    assert result.report["fell"] is None
+    names = [v.name for v in result.visits]
+    assert names.index("follow") == names.index("take step") + 1
+    assert result.visits[-1].start < 2.4, "3.5 s before"
+
+
 def test_without_a_push_no_foot_is_brought_up() -> None:
-    assert "bring up" not in [v.name for v in synthesize("step", seconds=1.2).visits]
+    assert {"bring up", "follow"}.isdisjoint(v.name for v in synthesize("step", seconds=1.2).visits)
 
 
 def test_a_push_says_which_figure_it_means() -> None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.body.character import hold_points
+from poise.core.errors import UnknownName
 from poise.core.typing import Array
 from poise.goals.conditions import Condition
 from poise.goals.goal import UP, Goal, place_toward, reads, toward, writes
-from poise.goals.observation import Observation, reachable, socket
+from poise.goals.observation import FLOOR, Observation, reachable, socket
+from poise.goals.stepping import SwingFoot, outward, swing_foot
 from poise.goals.surroundings import Hold
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration, PlaceAcceleration
@@ -307,3 +309,59 @@ class MoveTo(Goal):
             return top - 0.015 * UP
         low = float(np.clip((away[2] + 0.03) / 0.1, 0.0, 1.0))
         return top + 0.05 * observed.body.scale * UP - low * self.off * ahead
+
+
+@reads("swing")
+@dataclass(frozen=True)
+class StepOnto(Goal):
+    """The swing foot is lifted over an edge and set down on a thing: up first, then across, then down.
+
+    Attributes:
+        weight: Against the foot's acceleration.
+        thing: Name of a box or deck.
+        clearance: How high over it the foot crosses its edge [m].
+        inside: How far inside its edges the middle of the foot is set down [m].
+        horizon: [s].
+        max_acceleration: Largest acceleration asked of the foot [m/s²].
+    """
+
+    weight: float
+    thing: str
+    clearance: float = 0.1
+    inside: float = 0.18
+    horizon: float = 0.15
+    max_acceleration: float = 30.0
+
+    def objectives(self, observed: Observation) -> list[Objective]:
+        foot = swing_foot(observed)
+        if foot is None:
+            return []
+        scale = observed.body.scale
+        place = self.target(observed, foot)
+        away = place - foot.place
+        is_over = float(np.linalg.norm(away[:2])) < 0.04 * scale
+        if is_over:
+            away[2] -= 0.02 * scale
+        else:
+            away[2] += self.clearance * scale
+            if away[2] > 0.5 * self.clearance * scale:  # it would meet the edge
+                away[:2] = 0.0
+        horizon, limit = self.horizon, self.max_acceleration * scale
+        return [toward(observed, foot.quantity, away, foot.velocity, self.weight, horizon, "step onto", limit)]
+
+    def target(self, observed: Observation, foot: SwingFoot) -> Array:
+        """Where the middle of the sole is set down on the top of the thing [m], shape (3,).
+
+        Raises:
+            UnknownName: if the thing has no top to stand on.
+        """
+        tops = [observed.scene.surfaces[k] for k in observed.faces_of(self.thing)]
+        tops = [s for s in tops if s.normal[2] > FLOOR]
+        if not tops:
+            raise UnknownName(f"{self.thing!r} has no top to stand on.")
+        origin, frame = tops[0].place(observed.time)
+        half = np.maximum(0.5 * np.array(tops[0].size) - self.inside * observed.body.scale, 0.0)
+        beside = observed.place(observed.foot("stance"))[:2] + observed.body.stance * outward(observed, foot.side)
+        local = frame @ (np.array([*beside, origin[2]]) - origin)
+        local[:2], local[2] = np.clip(local[:2], -half, half), 0.0
+        return origin + local @ frame

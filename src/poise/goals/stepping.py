@@ -21,11 +21,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.core.errors import UnknownName
 from poise.core.typing import Array
 from poise.goals.conditions import Condition
 from poise.goals.goal import Goal, place_toward, reads, toward, writes
-from poise.goals.observation import FLOOR, Observation, clear_of_walls
+from poise.goals.observation import Observation, clear_of_walls
 from poise.goals.polygon import distance_inside, nearest_inside
 from poise.step import Objective
 from poise.step.quantities import PlaceAcceleration
@@ -211,62 +210,6 @@ class StepTo(Goal):
         return landing(observed, observed.memory["swing"], left)[0]
 
 
-@reads("swing")
-@dataclass(frozen=True)
-class StepOnto(Goal):
-    """The swing foot is lifted over an edge and set down on a thing: up first, then across, then down.
-
-    Attributes:
-        weight: Against the foot's acceleration.
-        thing: Name of a box or deck.
-        clearance: How high over it the foot crosses its edge [m].
-        inside: How far inside its edges the middle of the foot is set down [m].
-        horizon: [s].
-        max_acceleration: Largest acceleration asked of the foot [m/s²].
-    """
-
-    weight: float
-    thing: str
-    clearance: float = 0.1
-    inside: float = 0.18
-    horizon: float = 0.15
-    max_acceleration: float = 30.0
-
-    def objectives(self, observed: Observation) -> list[Objective]:
-        foot = swing_foot(observed)
-        if foot is None:
-            return []
-        scale = observed.body.scale
-        place = self.target(observed, foot)
-        away = place - foot.place
-        is_over = float(np.linalg.norm(away[:2])) < 0.04 * scale
-        if is_over:
-            away[2] -= 0.02 * scale
-        else:
-            away[2] += self.clearance * scale
-            if away[2] > 0.5 * self.clearance * scale:  # it would meet the edge
-                away[:2] = 0.0
-        horizon, limit = self.horizon, self.max_acceleration * scale
-        return [toward(observed, foot.quantity, away, foot.velocity, self.weight, horizon, "step onto", limit)]
-
-    def target(self, observed: Observation, foot: SwingFoot) -> Array:
-        """Where the middle of the sole is set down on the top of the thing [m], shape (3,).
-
-        Raises:
-            UnknownName: if the thing has no top to stand on.
-        """
-        tops = [observed.scene.surfaces[k] for k in observed.faces_of(self.thing)]
-        tops = [s for s in tops if s.normal[2] > FLOOR]
-        if not tops:
-            raise UnknownName(f"{self.thing!r} has no top to stand on.")
-        origin, frame = tops[0].place(observed.time)
-        half = np.maximum(0.5 * np.array(tops[0].size) - self.inside * observed.body.scale, 0.0)
-        beside = observed.place(observed.foot("stance"))[:2] + observed.body.stance * outward(observed, foot.side)
-        local = frame @ (np.array([*beside, origin[2]]) - origin)
-        local[:2], local[2] = np.clip(local[:2], -half, half), 0.0
-        return origin + local @ frame
-
-
 @writes("swing")
 def choose_farther_foot(observed: Observation) -> None:
     """Remember which foot shall step, the one farther from below the center of mass: memory "swing" and "stance"."""
@@ -330,8 +273,15 @@ SECONDS, HURRIED = 0.45, 0.35
 """How long a foot takes that is brought up, and one that must catch the figure on its way [s]."""
 OVER = 0.06
 """A capture point at most so far outside the stance foot's sole is as good as over it [m]."""
-SOLE = 0.15
-"""Part of a sole's length that holds the figure, ahead of its middle or behind [m]."""
+FOLLOWS = 0.12
+"""After a step the other foot follows at once if the capture point is at most so far off the sole that landed [m]."""
+LEANS = 0.6
+"""It does so if the body leans from this foot by less than this part of the angle of friction: not on ice."""
+HOLDS = 0.02
+"""A foot holds the figure for as long as the other takes if the capture point is so far inside its sole [m]."""
+SOLE, HELD = 0.08, 0.15
+"""A capture point so far ahead of the middle of the stance foot or behind it is held by this foot alone; one so far off
+is not held by it at all [m]."""
 
 
 def beside(observed: Observation, swing: str) -> Array:
@@ -355,6 +305,28 @@ def begin_gathering(observed: Observation) -> None:
     soles = observed.state.points[observed.foot("stance"), :2]
     over = distance_inside(soles, observed.capture_point) > -OVER * observed.body.scale
     observed.memory["seconds"] = (SECONDS if over else HURRIED) * observed.body.tempo
+
+
+@writes("swing", "seconds")
+def follow(observed: Observation) -> None:
+    """Remember to bring up the other foot at once if the capture point is over the foot that has just stepped."""
+    memory, scale = observed.memory, observed.body.scale
+    landed, foot = memory.get("swing", "left"), observed.foot("swing")
+    inside = distance_inside(observed.state.points[foot, :2], observed.capture_point)
+    lean = float(np.linalg.norm(observed.com[:2] - observed.place(foot)[:2])) / observed.body.com_height
+    memory["follows"] = inside > -FOLLOWS * scale and lean < LEANS * observed.friction
+    if memory["follows"]:
+        memory.update(swing=OTHER[landed], stance=landed)
+        begin_step(observed)
+        memory["seconds"] = (SECONDS if inside > HOLDS * scale else HURRIED) * observed.body.tempo
+
+
+@dataclass(frozen=True)
+class Follows(Condition):
+    """The action `follow` found that the other foot can be brought up at once."""
+
+    def holds(self, observed: Observation) -> bool:
+        return observed.memory.get("follows", False)
 
 
 @dataclass(frozen=True)
@@ -388,11 +360,15 @@ class Caught(Condition):
 
     Attributes:
         margin: How far outside it may be [m].
+        after: Time before it is asked [s].
     """
 
     margin: float = 0.05
+    after: float = 0.0
 
     def holds(self, observed: Observation) -> bool:
+        if observed.time_in_state < self.after * observed.body.tempo:
+            return True
         if observed.is_delayed or "seconds" not in observed.memory:
             return True
         left = max(0.0, observed.memory["seconds"] - observed.time_in_state)
@@ -413,8 +389,9 @@ class BringUp(StepTo):
         place, _ = landing(observed, swing, left, near)
         ahead, home = observed.heading, beside(observed, swing)
         forward = float((place - home) @ ahead)
-        # within a sole's length the stance foot holds the figure
-        place = place - np.clip(forward, -SOLE * body.scale, SOLE * body.scale) * ahead
+        # near the middle of the stance foot it holds the figure alone, beyond its toes and heel it does not
+        alone = np.clip((abs(forward) / body.scale - SOLE) / (HELD - SOLE), 0.0, 1.0)
+        place = place - (1.0 - alone) * forward * ahead
         return clear_of_walls(observed, place)
 
 

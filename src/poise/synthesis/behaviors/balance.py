@@ -28,6 +28,7 @@ from poise.goals.state_machine import ControlState, StateMachine
 from poise.goals.stepping import (
     BringUp,
     Caught,
+    Follows,
     Gathered,
     Nearing,
     OnOneFoot,
@@ -40,6 +41,7 @@ from poise.goals.stepping import (
     choose_farther_foot,
     choose_gathering,
     choose_step,
+    follow,
     stand_on_left,
     stand_on_right,
 )
@@ -214,6 +216,15 @@ SLOWLY = tuple(replace(w, horizon=0.4) if isinstance(w, ComHeight) else w for w 
 
 BEND = Bent(0.1, ("swing knee",), 50.0)
 """The knee of a leg that steps: straight, a leg cannot lift its foot, which then skims the ground."""
+BROUGHT_UP: tuple[Goal, ...] = (
+    BringUp(10.0),
+    BEND,
+    Upright(5.0, ("swing",), 0.1),
+    Facing(5.0, 0.1, ("swing",)),
+    ComeToRest(10.0, foot="stance"),
+    *SLOWLY,
+)
+"""Goals of a figure that brings up a foot beside the other."""
 
 STEPPING = StateMachine(
     "step",
@@ -248,8 +259,16 @@ STEPPING = StateMachine(
                 LandSoftly(1000.0),
             ),
             Standing(Stepping()),
-            ("fallen", "balance"),
+            ("fallen", "follow", "balance"),
             begin_step,
+            ("swing", "trailing"),
+        ),
+        ControlState(
+            "follow",
+            BROUGHT_UP,
+            Standing(AllOf((Follows(), Stepping(), Caught(after=0.1)))),
+            ("fallen", "balance", "relax foot", "take step"),
+            follow,
             ("swing", "trailing"),
         ),
         ControlState(
@@ -262,14 +281,7 @@ STEPPING = StateMachine(
         ),
         ControlState(
             "bring up",
-            (
-                BringUp(10.0),
-                BEND,
-                Upright(5.0, ("swing",), 0.1),
-                Facing(5.0, 0.1, ("swing",)),
-                ComeToRest(10.0, foot="stance"),
-                *SLOWLY,
-            ),
+            BROUGHT_UP,
             Standing(AllOf((Stepping(), Caught()))),
             ("fallen", "balance", "relax foot", "take step"),
             begin_gathering,
