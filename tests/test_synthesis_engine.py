@@ -202,6 +202,7 @@ def test_a_figure_stands_and_answers_a_push_on_the_engine() -> None:
     assert np.abs(result.q[:, :3] - own.q[:, :3]).max() < 0.03
 
 
+@pytest.mark.long
 def test_the_engine_carries_what_the_step_expects() -> None:
     world = balancing(Settings(engine="mujoco"))
     assert isinstance(world.mover, EngineMover)

@@ -192,6 +192,7 @@ def test_a_figure_turns_ragdoll_and_gets_up_to_its_clip(person: poise.Character,
     assert speeds.max() < 10.0  # nothing jumps where the driver changes
 
 
+@pytest.mark.long
 def test_a_world_goes_on_as_it_did_once_restored(person: poise.Character, walk: Motion) -> None:
     def made() -> World:
         figures = {

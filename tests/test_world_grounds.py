@@ -65,6 +65,7 @@ def test_a_walk_among_rubble_goes_up_a_hill(spec: str, person: poise.Character, 
     assert np.abs(alone.q - among.q).max() < 1e-9  # where nothing touches it, the walk is that without bodies
 
 
+@pytest.mark.long
 def test_a_clip_walks_and_a_ragdoll_lies_on_a_slope(person: poise.Character, walk: Motion) -> None:
     terrain = poise.Terrain.slope(8)
     q = poise.motion_to_q(person, walk)[20].copy()

@@ -150,7 +150,10 @@ def _rest_pose(poses: Poses, anatomy: Anatomy, frames: Frames) -> RestPose:
         return RestPose(poses, frames, find_feet(poses, anatomy, frames))
     rest = gather_poses(poses.skeleton)
     rest_frames = make_frames(rest, anatomy)
-    feet = find_feet(rest, replace(anatomy, forward=find_anatomy(rest).forward), rest_frames)
+    found = poses.skeleton.found
+    if "facing" not in found:  # of its rest pose: the same for all its clips
+        found["facing"] = find_anatomy(rest).forward
+    feet = find_feet(rest, replace(anatomy, forward=found["facing"]), rest_frames)
     return RestPose(rest, rest_frames, feet)
 
 
