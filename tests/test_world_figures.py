@@ -159,6 +159,27 @@ def test_a_walker_that_is_held_comes_to_a_stand_on_both_feet(
     assert np.abs(np.diff(poses[-100:], axis=0)).max() < 2e-3  # nothing trembles
 
 
+def test_a_walker_pushes_a_light_crate_and_does_not_climb_it(
+    person: poise.Character, walk: Motion, tmp_path: Path
+) -> None:
+    file = tmp_path / "crate.toml"
+    file.write_text(
+        'schema = "poise.scene/1"\n[[bodies]]\nname = "crate"\nplace = [1.6, 0, 0.2]\n'
+        "sides = [0.4, 0.4, 0.4]\nmass = 12\n"
+    )
+    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    for _ in range(550):
+        world.step()
+    assert world.track[-1][0][world.bodies.names.index("scene/crate"), 0] > 2.0  # pushed
+    state, longest, off = State(model_of(person)), 0, 0
+    for q in world.figures[0].poses:
+        state.move_to(q, np.zeros(person.nv))
+        state.touch()
+        off = off + 1 if state.points[[p for foot in feet_of(person) for p in foot], 2].min() > 0.03 else 0
+        longest = max(longest, off)
+    assert longest < 80  # steps of 10 ms; it knelt on the crate for seconds
+
+
 def test_limbs_of_a_ragdoll_do_not_sink_into_the_ground(person: poise.Character, walk: Motion) -> None:
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     world.drive("ada", Ragdoll())

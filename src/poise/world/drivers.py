@@ -8,6 +8,7 @@ step. One that only its muscles move, or nothing, meets the ground as it meets b
 from __future__ import annotations
 
 import abc
+import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.goal import put_goal, smooth
 from poise.filter.preset import Preset, load_preset
-from poise.filter.sensing import Asked
+from poise.filter.sensing import Asked, feet_of
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
@@ -49,16 +50,21 @@ AHEAD = 10.0
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
 LAGS, STOPS, HELD = 0.03, 0.15, 3.0
-"""If something holds a figure back, its clip slows down once the root is the first distance behind the clip's; at the
-second it comes to a stand [m]. There it waits until the root is within the first distance again, or the last touch is
-so long ago as the third number says [s]."""
+"""If something holds a figure back, its clip slows down once the root, or the middle of the feet, is the first distance
+behind the clip's; at the second it comes to a stand [m]. Touches count for the third number [s]."""
 STRIDES, EASED, TRAVELS = 0.4, 0.05, 0.3
 """While a foot is in the air the clip runs at this part of its speed at least [1]. The speed changes with the second
 number as its half-life [s]. Clips that travel no faster than the third number never slow down [m/s]."""
+PUSHES, YIELDS, PACE = 0.35, 0.3, 0.05
+"""What yields is pushed on: a figure that still goes at the second number's part of its clip's speed stops at the first
+distance instead of `STOPS` [m]. Its speed is smoothed with the third number as its half-life [s]."""
 COMES, FAR = 0.3, 0.7
 """A figure comes into its stand in the first time, and looks no farther ahead in the clip for it than the second
 [s]."""
-WAITS, ROOM, HEAVY = 0.3, 0.5, 0.1
+SETTLES, SLOW = 0.2, 0.1
+"""It rests where it is held, and no longer leans to where its clip would be: with this half-life [s], while nothing
+pushes it about faster than the second number says [m/s]."""
+WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
 """It goes on when nothing has touched it for the first time [s], and nothing stands in its way within the second [m]
 that is heavier than the third, as a part of its own mass."""
 
@@ -210,7 +216,7 @@ class Clip(Driver):
         self.q, self.v = figure.q, figure.v
 
     def _reset(self) -> None:
-        self._frame, self._rate, self._untouched = 0.0, 1.0, math.inf
+        self._frame, self._rate, self._untouched, self._pace = 0.0, 1.0, math.inf, 0.0
         self._stop, self._share, self._is_held, self._was_plain = -1, 0.0, False, True
         self._poses: tuple[Array, Array] | None = None
         self._stands: Stands | None = None
@@ -261,19 +267,25 @@ class Clip(Driver):
         touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
         is_held = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
         self._untouched = 0.0 if is_held else self._untouched + dt
+        self._pace += (1.0 - 0.5 ** (dt / PACE)) * (float(figure.v[:2] @ way) / max(size, 1e-9) - self._pace)
         wanted, returns = 1.0, self._options.after != "stay"
         if self._is_held:
             if figure.fall is not None or (self._untouched > WAITS and self._is_free(way / size)):
                 self._is_held, self._untouched = False, math.inf
                 figure.goal.values.returns = returns
         elif size > TRAVELS * scale and self._untouched < HELD and figure.fall is None:
-            behind = float((playback.q[k, :2] - figure.q[:2]) @ way) / size
-            wanted = min(1.0, max(0.0, (STOPS * scale - behind) / ((STOPS - LAGS) * scale)))
+            lags = playback.q[k, :2] - figure.q[:2], self._feet_lag(k)
+            behind = max(float(lag @ way) for lag in lags) / size
+            most = PUSHES if self._pace > YIELDS * size else STOPS
+            wanted = min(1.0, max(0.0, (most * scale - behind) / ((most - LAGS) * scale)))
             if not wanted:
                 self._is_held, self._stop = True, self._stop if self._share else self._next_stand(frame)
         if self._is_held:
             goal = figure.goal.values
             goal.returns = goal.is_returning = False  # there is no way back to where the clip would be
+            if np.hypot(*figure.goal.velocity) < SLOW * scale:
+                away = figure.goal.shift - figure.goal.ground - figure.goal.rest
+                figure.goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * away
             if self._stands is not None and self._stop >= 0:
                 wanted = max(0.0, float(self._stands.frames[self._stop]) - frame) * (1.0 - 0.5 ** (dt / EASED))
                 return min(wanted, max(self._rate, STRIDES))
@@ -282,6 +294,14 @@ class Clip(Driver):
             wanted = max(wanted, STRIDES)
         rate = wanted + 0.5 ** (dt / EASED) * (self._rate - wanted)
         return wanted if abs(rate - wanted) < 1e-3 else rate
+
+    def _feet_lag(self, k: int) -> Array:
+        """How far the feet are behind those of a frame of the clip, on average, horizontally [m], shape (2,)."""
+        assert self.character is not None
+        points = list(itertools.chain(*feet_of(self.character)))
+        return (
+            self._playback.track.points[k, points, :2] - self._playback.figure.problem.pose.places[points, :2]
+        ).mean(axis=0)
 
     def _is_free(self, way: Array) -> bool:
         """Whether nothing stands in its way."""
