@@ -110,7 +110,7 @@ class SimulatedCharacter:
         objectives, constraints = self._list_of(self.usual)
         self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
         self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
-        for name in ("needed", "far", "lasting", "latest", "pause", "urgent_far", "urgent_duration"):
+        for name in ("needed", "far", "lasting", "latest", "pause", "urgent_far", "urgent_duration", "dragged"):
             setattr(self.stages, name, getattr(self.footing.stepping, name))
         self.shifts: list[tuple[float, float]] = []
 
@@ -178,8 +178,6 @@ class SimulatedCharacter:
         """Begin a step; True if `usual_step` may take it, whose inputs are written then."""
         self._count_step()
         is_own = self.fall is not None or self.world is not None or now.is_glitch or bool(self.goal_points)
-        f, g, feet = self.problem, self.goal.values, self.footing
-        is_own |= bool(g.steps and g.has_support and not now.pushes) and feet.drags(feet.slips(f.pose.places - f.base))
         if is_own or not self.options.is_usual or (now.planned is None and self.footing.has_treads):
             return False
         pushes = [push for push in now.pushes if type(push) is Push]

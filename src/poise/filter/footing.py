@@ -20,7 +20,7 @@ from poise.core.typing import Array, Flags
 from poise.filter.plan import PlannedFrame
 from poise.filter.preset import EndEffector, Ground, Protective, Stepping
 from poise.filter.reference import ReferenceFrame
-from poise.filter.steps import DRAGGED, Dragged, Pair, StepBack, SteppingBack, Swing
+from poise.filter.steps import Dragged, Pair, StepBack, SteppingBack, Swing
 from poise.terrain import Terrain
 
 SLIDES = 0.3
@@ -183,7 +183,8 @@ class Footing:
                 ways = self.slips(points - reference.points)
                 ways = np.where(speeds > SLIDES * math.sqrt(self._scale), ways, 0.0)
                 times = reference.times_to_contact, reference.times_to_lift
-                dragged = Dragged(ways, np.array(goal_shift) + landing, *times) if self.drags(ways) else None
+                if ways.max(initial=0.0) > self.stepping.dragged:
+                    dragged = Dragged(ways, np.array(goal_shift) + landing, *times)
             # feet whose places nothing at the root ensures are where they are, not where they were to be
             own = reference.points if swing is not None or returns else points - self._offset
             back = self.stepping.advance(
@@ -206,10 +207,6 @@ class Footing:
         """
         ways = offsets[:, :2] - self._offset[:, :2]
         return np.where(self.stands, np.hypot(ways[:, 0], ways[:, 1]), 0.0)
-
-    def drags(self, ways: Array) -> bool:
-        """Whether a point is dragged so far [m], shape (P,), that its foot may lift."""
-        return bool(ways.max(initial=0.0) > DRAGGED * self._scale)
 
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""

@@ -142,6 +142,15 @@ def may_step(s):
     return 0
 
 
+def _drags(s: Block) -> bool:
+    """Whether a foot of a walk that steps was off its place in the last step: `SteppingBack.advance` may lift it."""
+    f, g = s.frame, s.goal
+    if not (g.steps and g.has_support) or f.giving.hits:
+        return False
+    ways = (f.pose.places - f.base - f.offset)[f.stands, :2]
+    return bool(np.hypot(ways[:, 0], ways[:, 1]).max(initial=0.0) > s.dragged)
+
+
 @compiled("Stages *s", returns="word")
 def usual_step(s):
     """All stages of a step, as far as nothing unusual comes up; returns how far that is.
@@ -150,6 +159,8 @@ def usual_step(s):
     mass.
     """
     f, g, limbs = s.frame, s.goal, s.frame.giving
+    if _drags(s):
+        return NOT_TRIED
     if not sense.twin(f):
         return NOT_FINITE
     limbs.hit_place[: limbs.hits] = f.pose.xipos[limbs.hit_body[: limbs.hits]]

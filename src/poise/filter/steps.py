@@ -141,6 +141,7 @@ class SteppingBack:
         has_stepped: Limbs that have stepped, and since then neither lifted in the reference nor has the goal gone far,
             shape (L,).
         latest: A foot may decide to land later from so long before its landing on [s].
+        dragged: A foot of a walk so far off its place may lift [m].
         urgent_far, urgent_duration: Least way and duration of a step that catches the figure [m], [s].
         has_moved: A limb was on its way in the last step.
         landed: Points of the limb that has come to the end of its way in this step.
@@ -154,7 +155,7 @@ class SteppingBack:
         self._duration, self.pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
         self._longest = LONGEST * scale, WIDEST * scale
-        self._dragged, self._soon = DRAGGED * scale, SOON * math.sqrt(scale)
+        self.dragged, self._soon = DRAGGED * scale, SOON * math.sqrt(scale)
         self._urgent_height, self.urgent_far = protective.height * scale, 0.82 * protective.far * scale
         self.urgent_duration = protective.duration * math.sqrt(scale)
         speeds = protective.swift, protective.brisk, protective.pace
@@ -262,11 +263,11 @@ class SteppingBack:
         lands = [float(dragged.times_to_contact[limb.points].min()) for limb in self._limbs]
         for k, (limb, (touching, standing, _, _)) in enumerate(zip(self._limbs, seen, strict=True)):
             way = float(dragged.ways[limb.points].max())
-            if not touching or not standing or way < self._dragged or lifts[k] < self._soon:
+            if not touching or not standing or way < self.dragged or lifts[k] < self._soon:
                 continue
             others = [i for i in range(len(seen)) if i != k]
             stands = any([seen[i][1] > 0.0 and lifts[i] > lifts[k] for i in others])
-            if stands or (way > 2.5 * self._dragged and any([lands[i] < 2.0 * self._soon for i in others])):
+            if stands or (way > 2.5 * self.dragged and any([lands[i] < 2.0 * self._soon for i in others])):
                 return self._lift(k, offsets, self._swift, dragged.end, is_urgent=True)
         return None
 

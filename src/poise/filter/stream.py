@@ -179,9 +179,7 @@ class QuasiPhysicalFilter:
         return self._answer.copy()
 
     def _end(self, now: Given, reached: int) -> Array:
-        """The same for a step that was begun together with those of others, and came so far."""
-        if reached == NOT_TRIED:
-            self._builder.finish(now.reference)
+        """The same for a step that was begun together with those of others, and came so far; its reference is made."""
         self._answer = self.figure.end(now, reached)
         return self._answer.copy()
 
@@ -224,6 +222,7 @@ def step_all(
                 elif own.figure.begin(now):
                     begun.append((k, now))
                 else:
+                    own._builder.finish(now.reference)
                     out[k] = own._end(now, NOT_TRIED)
             except Exception as error:  # the others go on
                 failures.append(error)

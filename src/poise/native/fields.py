@@ -480,7 +480,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         was_whole: word  the figure turned with its trunk in the last step
         friction: real  Coulomb coefficient
         fastest: real  a joint faster than this means that the run diverged [rad/s, m/s]
-        far, lasting, latest: real  of a step back, see `SteppingBack` [m], [s], [s]
+        far, lasting, latest, dragged: real  of a step back, see `SteppingBack` [m], [s], [s], [m]
         pause, rested, urgent_far, urgent_duration: real  the same [s], [s], [m], [s]
         lean: real[3]  of the upright, and heights of the center of mass at which a figure lies and stands [m]
         own_share: real[bodies]  part of the trunk's sway that each body takes by itself

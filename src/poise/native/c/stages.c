@@ -1,7 +1,7 @@
 /* The stages of one step of the filter, from sensing to the next pose, in one call. Twins: filter/stages.py. */
 #include "core.h"
 
-enum { NOT_FINITE, SENSED, TARGETED, DONE };
+enum { NOT_TRIED = -1, NOT_FINITE, SENSED, TARGETED, DONE };
 
 typedef void (*Integrate)(const void *, real *, const real *, real);
 
@@ -119,10 +119,23 @@ static int lands_late(const Stages *s) {
     return 0;
 }
 
+/* Whether a foot of a walk that steps was off its place in the last step: `SteppingBack.advance` may lift it. */
+static int drags(const Stages *s) {
+    const Frame *f = s->frame;
+    const real *places = f->pose->places;
+    if (!s->goal->steps || !s->goal->has_support || f->giving->hits) return 0;
+    for (word i = 0; i < 3 * f->pose->points; i += 3) {
+        real x = places[i] - f->base[i] - f->offset[i], y = places[i + 1] - f->base[i + 1] - f->offset[i + 1];
+        if (f->stands[i / 3] && hypot(x, y) > s->dragged) return 1;
+    }
+    return 0;
+}
+
 API word usual_step(Stages *s) {
     Frame *f = s->frame;
     Limbs *l = f->giving;
     const MovingGoal *g = s->goal;
+    if (drags(s)) return NOT_TRIED;
     if (!sense(f)) return NOT_FINITE;
     for (word h = 0; h < l->hits; h++) memcpy(l->hit_place + 3 * h, f->pose->xipos + 3 * l->hit_body[h], sizeof(real[3]));
     react(s);
