@@ -24,6 +24,17 @@ def test_an_untouched_bvh_is_the_same_file(tmp_path: Path, capsys: pytest.Captur
     assert "5 frames at 30 fps, 12 joints" in capsys.readouterr().out
 
 
+def test_the_output_may_be_an_option_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = put(tmp_path, bvh()), tmp_path / "out.bvh"
+    assert convert(source, "-o", target) == 0
+    assert target.read_bytes() == source.read_bytes()
+    assert convert(source.parent, "-o", tmp_path / "all", "--to", "npz", "--jobs", 1) == 0
+    assert {p.suffix for p in (tmp_path / "all").iterdir()} == {".npz", ".html", ".jsonl"}
+    for words in ([source], [source, target, "-o", target], [source.parent, tmp_path / "a", "-o", tmp_path / "b"]):
+        assert convert(*words) == 2
+        assert "poise: Give one " in capsys.readouterr().err
+
+
 def test_parts_rates_units_and_axes(tmp_path: Path) -> None:
     table = values(FIGURE, frames=31)
     source, target = put(tmp_path, bvh(table=table, time="0.1")), tmp_path / "out.bvh"

@@ -203,7 +203,7 @@ def test_one_joint_is_described_without_a_character(tmp_path: Path, capsys: pyte
         (["info", "x", "--source-fps", "many"], "Invalid value for '--source-fps'"),
         (["info", "x.bvh", "--unit", "parsec"], "parsec"),
         (["info", "x.bvh", "--up", "w"], "'w' is not one of x, y, z"),
-        (["convert", "x.bvh"], "Missing argument 'OUT'"),
+        (["convert", "x.bvh"], "Give one file to write: poise convert x.bvh OUT"),
     ],
 )
 def test_wrong_use_is_one_sentence_and_exit_code_two(

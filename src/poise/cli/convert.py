@@ -9,6 +9,7 @@ from poise.cli import options
 from poise.cli.app import app, out, output_path
 from poise.cli.folder import over_folders
 from poise.cli.options import argument, option
+from poise.core.errors import InvalidValue
 
 
 @app.command()
@@ -16,9 +17,12 @@ from poise.cli.options import argument, option
 def convert(
     source: Annotated[Path, argument("IN", "File to read, or a folder of files.")],
     target: Annotated[
-        Path,
+        Path | None,
         argument("OUT", "File to write; its extension sets the format. For a folder, a folder (see --to)."),
-    ],
+    ] = None,
+    output: Annotated[
+        Path | None, option("OUT", "The same as the argument OUT.", "-o", "--output", panel=options.OUTPUT)
+    ] = None,
     fps: Annotated[float | None, option("N", "New frame rate, in frames per second.")] = None,
     start: options.Start = None,
     end: options.End = None,
@@ -54,6 +58,9 @@ def convert(
     import poise.io
     from poise.io.format import format_for
 
+    if target is None:
+        raise InvalidValue(f"Give one file to write: poise convert {source} OUT, such as {source.stem}.glb.")
+    assert output is None  # it was given as `target`, see `over_folders`
     output_path(target, inputs=[source], overwrite=overwrite)
     format_for(target)  # an unknown extension is refused before anything is read
     how = options.Reading(skeleton, clip, source_unit, source_up, height, source_fps, frames_from_data)

@@ -102,6 +102,10 @@ def over_folders(name: str, *, source: str = "file", target: str | None = "outpu
         def run(**given: Any) -> None:
             batch = {p.name: given.pop(p.name) for p in shared}
             path = given.get(source)
+            if target not in (None, "output") and given.get("output") is not None:  # -o for an argument
+                if given[target] is not None:
+                    raise InvalidValue(f"Give one output: {given[target]}, or -o {given['output']}.")
+                given |= {target: given["output"], "output": None}
             if path is not None and Path(path).is_dir():
                 run_folder(name, given, source, target, **batch)
                 return
