@@ -629,3 +629,27 @@ def test_soles_lie_where_the_skin_of_the_rest_pose_stands() -> None:
         for point in (p for p in character.contact_points if p.part == "foot"):
             height = skeleton.rest[0][character.bodies[point.body].joint, 2] + point.offset[2]
             assert height == pytest.approx(floor, abs=0.01), point.name
+
+
+def test_what_no_bone_moves_hangs_on_no_tail() -> None:
+    """Some exporters add a bone at the root for vertices that none moves; its tip is where they lie."""
+    rows = [("armature", "", (0.0, 0.0, 0.0)), *((n, p or "armature", at) for n, p, at in (*TRUNK, *ARMS, *LEGS))]
+    stray: Row = ("neutral_bone", "armature", (0.0, 0.0, 0.0))
+    for count, name in ((2.0, "neutral_bone"), (3.0, "rest")):
+        all_rows = [*rows, (name, *stray[1:])]
+        skin = [0.0, *(50.0 for _ in rows[1:]), count]
+        ends = [*both(("", "toe.*", (0.06, 0.0, 0.0))), ("", name, (-0.8, 0.0, 0.4))]
+        found = limbs(fit(figure(all_rows, MOVES, skin=skin, ends=ends)))
+        assert not any(name in joints for joints in found.values()), found
+        assert {"left_leg", "right_leg", "left_arm", "right_arm"} <= set(found)
+
+
+def test_wings_are_told_by_the_end_of_their_name() -> None:
+    wings = both(
+        ("upperwing.*", "spine", (-0.1, 0.1, 0.1)),
+        ("middlewing.*", "upperwing.*", (0.0, 0.5, 0.3)),
+        ("lowerwing.*", "middlewing.*", (0.0, 0.5, 0.0)),
+    )
+    found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *wings], [*MOVES, "upperwing.L", "upperwing.R"])))
+    assert found["left_arm"][-1] == "hand.L"
+    assert "upperwing.L" not in [j for name, joints in found.items() if "arm" in name for j in joints]

@@ -87,7 +87,7 @@ _LIMB = {
     "head": "head|skull|face",
     "neck": "neck|neck1|lowerneck|upperneck",
     "tail": "tail",
-    "other": "wing|wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
+    "other": "[a-z]*wing|[a-z]*wings|fin|fins|flipper|flippers|antenna|mandible|horn|claw",
     "trunk": "torso|chest|abdomen|spine|back|body|pelvis|belly|waist",
 }
 

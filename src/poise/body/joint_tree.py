@@ -147,11 +147,17 @@ class JointTree:
         return frozenset(found)
 
     def _doubles(self, joint: int) -> bool:
-        """True for a last joint in a limb that lies on its parent and never turns: it holds one more mesh there."""
+        """True for a last joint that lies on its parent and never turns.
+
+        In a limb it holds one more mesh there. On a parent without skin some exporters hang what no bone moves on one.
+        """
         parent = int(self.skeleton.parents[joint])
         is_there = self.lengths[joint] < 1e-3 * max(self.lengths[c] for c in self.skeleton.children[parent])
-        has_skin = self.skin is None or bool(self.skin[parent] > 0.0)
-        return is_there and has_skin and self.is_sided(parent) and not self.turns(joint)
+        if not is_there or self.turns(joint):
+            return False
+        if self.skin is not None and self.skin[parent] <= 0.0:
+            return bool(self.skin[joint] < FEWEST_VERTICES) and not self.is_sided(joint)
+        return self.is_sided(parent)
 
     def _find_inside(self) -> frozenset[int]:
         """Branches that lie inside a bone, whatever they are called: they share its twist or hold its flesh.

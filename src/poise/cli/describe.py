@@ -45,8 +45,8 @@ def mass_doubt(character: Character, tall: float | None) -> str:
         return ""
     size = f"size ({tall:.3g} m tall) and shape" if tall else "size and shape"
     return (
-        f"The figure weighs {kilograms(mass)}, by its {size}. Pushes meet that mass; --mass KG gives another, "
-        "--height another size."
+        f"The figure weighs {kilograms(mass)}, by its {size}: 70 kg at 1.7 m, with the cube of the size, and no more "
+        "than its skin holds. Pushes meet that mass; --mass KG gives another, --height another size."
     )
 
 

@@ -208,7 +208,7 @@ def _evidence(
     }
     if away > 0.0:
         found["bone_lengths"] = Evidence(
-            away, 0.9, "distance [m] of constant places in the clip, which count, from rest"
+            away, 0.9, f"the clip keeps joints up to {1e3 * away:.3g} mm off their places at rest; its places count"
         )
     if tree.above_names:
         moved = f"scale {tree.above_scale:g}, place {np.round(tree.above_place, 6).tolist()}"
