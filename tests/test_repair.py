@@ -32,7 +32,7 @@ from poise.edit.direct import directed, flight_notes
 from poise.edit.flight import Figure as Flier
 from poise.edit.flight import find_flights
 from poise.edit.mend import Cures
-from poise.edit.repair import NEAR_ENDS, left_of, measures
+from poise.edit.repair import NEAR_ENDS, SEAM_STAYS, left_of, measures
 from poise.edit.report import Changes, report_of
 from poise.edit.touches import flags_of
 from poise.goals.surroundings import Hold, Movement, Scene, Surface
@@ -281,6 +281,19 @@ def test_a_seam_is_mended_where_keeping_the_ends_would_leave_more_over_three_rou
     after = edited.report["after"]
     assert {k: after[k] for k in seen} == pytest.approx(seen)
     assert left_of(seen) < 0.5 * left_of(edited.report["before"])
+
+
+@pytest.mark.long
+def test_the_ends_of_a_loop_stay_where_mending_its_seam_would_leave_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = poise.load(poise.sample_path("walk"))
+    clip = whole.cut(float(whole.times[12]), float(whole.times[143]))
+    assert find_loop(clip).is_loop
+    left = iter((1.0, 1.0, 0.0))  # with the seam mended, before, and with the ends kept
+    monkeypatch.setattr(sys.modules["poise.edit.repair"], "left_of", lambda measured: next(left))
+    edited = repair(clip, verify=False)
+    assert SEAM_STAYS in edited.report["notes"]
+    np.testing.assert_allclose(edited.motion.rotations[[0, -1]], clip.rotations[[0, -1]], atol=1e-9)
+    assert edited.report["after"]["joint_change_max_deg"] > 0.1
 
 
 def test_a_standing_figure_is_carried_and_a_flying_one_is_not() -> None:
