@@ -236,6 +236,34 @@ def test_a_name_of_any_length(tmp_path: Path, sample: Motion, name: str) -> None
             str(error).encode("utf-8", "backslashreplace")
 
 
+@pytest.mark.parametrize("kind", ["bvh", "npz", "glb", "gltf"])
+def test_mutants_are_read_or_refused_in_a_sentence(tmp_path: Path, sample: Motion, kind: str) -> None:
+    """Bytes changed, cut out, doubled, and numbers that are none: whatever is read is finite."""
+    path = tmp_path / f"a.{kind}"
+    poise.save(sample, path)
+    whole, draw = path.read_bytes(), np.random.default_rng(11)
+    odd = (b"NaN", b"1e999", b"-1", b"99999999999999999999", b"[]", b"null", b"\xff", b"\x00")
+    for _ in range(60):
+        data = bytearray(whole)
+        for _ in range(int(draw.choice([1, 1, 3, 12]))):
+            at = int(draw.integers(len(data)))
+            way, until = int(draw.integers(4)), at + int(draw.choice([1, 4, 60]))
+            if way == 0:
+                data[at] ^= int(draw.integers(1, 256))
+            elif way == 1:
+                del data[at : min(until, len(data) - 1)]
+            else:
+                data[at:at] = data[at:until] if way == 2 else odd[int(draw.integers(len(odd)))]
+        path.write_bytes(bytes(data))
+        try:
+            motion = poise.load(path)
+        except PoiseError as error:
+            assert not isinstance(error, InternalError), str(error)  # noqa: PT017
+            continue
+        assert np.isfinite(motion.translations).all()
+        assert np.isfinite(motion.rotations).all()
+
+
 def test_a_bvh_of_short_rows_is_refused_before_it_takes_the_memory(tmp_path: Path) -> None:
     """A frame of two bytes moves two hundred joints."""
     joints = "".join(f"JOINT j{k}\n{{\nOFFSET 0 1 0\n" for k in range(200)) + "}\n" * 200

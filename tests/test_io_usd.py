@@ -382,6 +382,15 @@ BAD = {
     "values of other length": (STAGE.replace("2: [(0, 89, 0)]", "2: [(0, 89, 0), (0, 0, 0)]"), "2 values for 1 joints"),
     "no unit": (STAGE.replace("metersPerUnit = 0.01", "metersPerUnit = 0"), "must be positive"),
     "not a number": (STAGE.replace("(0, 91, 3)", "(0, nan, 3)"), "not finite"),
+    "rest of no numbers": (STAGE.replace("(0,-45,0,1)", "(0,-45,0,inf)"), "no finite numbers"),
+    "rest far too large": (STAGE.replace("(0,-45,0,1)", "(0,-1e300,0,1)"), "far too large"),
+    "bind without a size": (
+        STAGE.replace("restTransforms", "someTransforms").replace(
+            "[\n            ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,90,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,50",
+            "[\n            ((0,0,0,0),(0,1,0,0),(0,0,1,0),(0,90,0,1)), ((1,0,0,0),(0,1,0,0),(0,0,1,0),(0,50",
+        ),
+        "without a size",
+    ),
     "no animation": (STAGE[: STAGE.index("        rel skel:animationSource")] + "}\n}\n", "no animation"),
 }
 

@@ -49,6 +49,8 @@ MAX_PRIMS = 200_000
 """Most prims of a stage that are looked through."""
 MAX_NUMBERS = 100_000_000
 """Most values of joints over all keys of a stage."""
+LARGEST = 1e12
+"""No number of a skeleton's transforms is as large as this, in units of its file."""
 MEMORY = 2 << 30
 """Memory that opening a stage may take besides twenty times its file's size [bytes]; damaged files ask for any."""
 AGAIN = "Export it again, or look at it with usdchecker."
@@ -295,8 +297,12 @@ class _Reading:
             )
         parents = list(UsdSkel.Topology(skeleton.GetJointsAttr().Get()).GetParentIndices())
         binds, rest = (_matrices(a.Get()) for a in (skeleton.GetBindTransformsAttr(), skeleton.GetRestTransformsAttr()))
+        if not all(np.abs(found).max(initial=0.0) < LARGEST for found in (binds, rest)):
+            raise self.fault(f"Skeleton {path} has transforms that are no finite numbers, or far too large.")
         if len(rest) != len(tokens) and len(binds) == len(tokens):
             above = [np.eye(4) if p < 0 else binds[p] for p in parents]
+            if any(abs(float(np.linalg.det(a))) < 1e-30 for a in above):
+                raise self.fault(f"Skeleton {path} has a bind transform without a size.")
             rest = np.array([b @ np.linalg.inv(a) for b, a in zip(binds, above)])
         if len(rest) != len(tokens):
             raise self.fault(f"Skeleton {path} has {len(tokens)} joints and {len(rest)} rest transforms.")
@@ -379,7 +385,8 @@ class _Reading:
             matrices = np.array([np.array(prim.GetLocalTransformation(c)) for c in codes])
             scales = np.linalg.norm(matrices[:, :3, :3], axis=2)
             axes = matrices[:, :3, :3] / np.maximum(scales, 1e-30)[:, :, None]
-            if np.abs(axes @ axes.transpose(0, 2, 1) - np.eye(3)).max() > 1e-3 or np.linalg.det(axes).min() < 0.0:
+            off = np.abs(axes @ axes.transpose(0, 2, 1) - np.eye(3)).max()
+            if not off <= 1e-3 or np.linalg.det(axes).min() < 0.0:
                 raise self.fault(f"Prim {path} is mirrored or sheared.", "Apply its transform and export again.")
             at = self.pack.accessor((np.array(codes) - first) / self.rate)
             turns = rotations.continuous(rotations.from_matrix(axes.transpose(0, 2, 1)))
@@ -396,7 +403,7 @@ class _Reading:
             matrix = np.array(parts.pop("matrix")).reshape(4, 4)
             scale = np.linalg.norm(matrix[:3, :3], axis=1) * (-1.0 if np.linalg.det(matrix[:3, :3]) < 0.0 else 1.0)
             axes = matrix[:3, :3].T / np.where(np.abs(scale) > 1e-30, scale, 1e-30)
-            if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-3:
+            if not np.abs(axes.T @ axes - np.eye(3)).max() <= 1e-3:
                 raise self.fault(f"{parts['name']!r} is sheared at rest.", "Apply its transform.")
             parts |= {
                 "translation": matrix[3, :3].tolist(),
