@@ -9,7 +9,7 @@ from bpy.props import IntProperty, StringProperty
 from . import draw, rig, server
 from . import scene as around
 from .flight import forget_flights
-from .jobs import PREFIX, JobOperator, NewActionOperator, Running, figure, read
+from .jobs import PREFIX, JobOperator, NewActionOperator, Running, figure, program, read
 from .server import PoiseError, unpacked
 
 
@@ -176,6 +176,7 @@ class POISE_OT_add_push(bpy.types.Operator):
         arrow.select_set(True)
         context.view_layer.objects.active = arrow
         context.scene.poise.armature = armature
+        server.begin(program(context))  # while the arrow is turned
         return {"FINISHED"}
 
 

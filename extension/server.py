@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 
 import numpy as np
 
@@ -131,6 +132,7 @@ class Job:
 
 
 _server = None
+_starting = threading.Lock()
 
 
 def command(program):
@@ -145,9 +147,20 @@ def command(program):
 def get(program=""):
     """The server; started if it does not run."""
     global _server
-    if _server is None or not _server.runs:
-        _server = Server(program)
-    return _server
+    with _starting:
+        if _server is None or not _server.runs:
+            _server = Server(program)
+        return _server
+
+
+def begin(program=""):
+    """Start the server meanwhile, so that it is there when a button needs it; what is wrong, that button says."""
+
+    def start():
+        with suppress(PoiseError):
+            get(program)
+
+    threading.Thread(target=start, name="poise begins", daemon=True).start()
 
 
 def stop():

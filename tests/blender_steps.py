@@ -11,6 +11,7 @@ import importlib
 import json
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,10 @@ def simulate() -> None:
     own = keys(action)
     bpy.context.scene.frame_set(15)
     bpy.ops.poise.add_push()
+    starting = [t for t in threading.enumerate() if t.name == "poise begins"]
+    for thread in starting:
+        thread.join()
+    said["begun by add push"] = part("server")._server is not None and part("server")._server.runs
     (arrow,) = part("scene").pushes(bpy.context.scene, armature)
     arrow.rotation_euler = (-np.pi / 2.0, 0.0, 0.3)
     arrow.poise.force = 250.0

@@ -137,6 +137,10 @@ def test_a_rig_with_constraints_gets_a_copy_without(done: tuple[Path, dict[str, 
     assert moved < 1e-6
 
 
+def test_poise_starts_while_the_arrow_is_turned(done: tuple[Path, dict[str, Any]]) -> None:
+    assert done[1]["begun by add push"]
+
+
 def test_findings_are_markers_and_their_cure_mends(done: tuple[Path, dict[str, Any]]) -> None:
     folder, said = done
     motion, _, _, after = sent(folder, "mended")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields as fields_of
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,12 @@ Tell = Callable[[float, str], None]
 
 SCOPE = ("amount", "interval", "blend", "budget", "floor")
 """Fields that all edits read."""
+
+
+def load() -> None:
+    """Import what jobs import, so that the first one need not wait for it."""
+    for name in ("analysis.analyze", "check.clip", "edit.mend", "filter.simulate", "world"):
+        import_module(f"poise.{name}")
 
 
 def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:

@@ -388,6 +388,7 @@ def work(jobs: Connection) -> None:
         threading.Thread(target=leave, daemon=True).start()
     from poise.serve import jobs as table  # what takes long to load, before the first job
 
+    table.load()
     while True:
         try:
             name, body = jobs.recv()
