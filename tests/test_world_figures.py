@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import poise
-from poise.core.errors import FileFormatError, InvalidValue, UnknownName
+from poise.core.errors import FileFormatError, InvalidValue, MotionWarning, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.sensing import feet_of
@@ -83,6 +83,12 @@ def test_a_ragdoll_falls_gains_nothing_and_comes_to_rest(person: poise.Character
     assert report["momentum_error_max_Ns"] < 1e-10
     assert report["penetration_p95_m"] < 0.02
     assert report["energy_exchanged_J"] > 1.0  # it fell on the crate
+
+
+def test_figures_that_begin_in_each_other_are_told(person: poise.Character, walk: Motion) -> None:
+    both = {name: Clip(walk, person, place=(0.0, 0.1 * k)) for k, name in enumerate(("ada", "bob"))}
+    with pytest.warns(MotionWarning, match=r"Figure 'ada' begins 0\.\d+ m inside figure 'bob'.*another place"):
+        World(figures=both)
 
 
 def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> None:

@@ -9,13 +9,14 @@ Source: [Levine2012]_ section 3.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from poise.body.character import Character
-from poise.core.errors import InvalidValue, SimulationDiverged, UnknownName
+from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
@@ -25,7 +26,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, parting, surface_velocities, with_limits
+from poise.world.answers import agree, felt_by, overlaps, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists, Stream
@@ -162,11 +163,13 @@ class World:
         self.time = 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
+        for sentence in overlaps(bodies, figures, scale):
+            warnings.warn(sentence, MotionWarning, stacklevel=3)
 
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
         driver.friction, driver.walls = self.friction, self._cast.walls
-        driver.room = lambda way, reach, least: self.bodies.room(number, way, reach, least)
+        driver.room = lambda *asked: self.bodies.room(number, *asked)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
