@@ -220,6 +220,10 @@ def test_large_faces_over_one_another_make_a_coarser_grid(tmp_path: Path) -> Non
         Terrain.mesh(path)
 
 
+def test_an_address_is_no_file() -> None:
+    refused(lambda: poise.load("https://example.com/walk.bvh"), "is an address.*Download it first")
+
+
 def test_a_uri_of_any_length(tmp_path: Path) -> None:
     for uri in ("a" * 5_000, "b/" * 3_000, "c%00d", "d" * 300 + ".bin"):
         path = saved(tmp_path, changed("buffers", 0, "uri", to=uri))
