@@ -42,8 +42,9 @@ BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
 FORESIGHT, LOOSENING = 0.05, 0.05
 """A foot that would be out of reach so much later [s], by this part of the leg, is no longer held at its place."""
-RISE = 0.15
-"""A toe stays on the ground while the heel rises: by this part of the length of the foot is it pulled there."""
+RISE = 0.3
+"""A toe stays on the ground while the heel rises: by this part of the length of the foot is it pulled there. More would
+pull at the hips where the ankle can turn no farther."""
 
 
 class Routine:
