@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from poise.core import rotations
 from tests.clips import first_cases, needs_motions
 from tests.edit_clips import hop
 from tests.planted import FAULTS, JUMPS, WALKS, clean, findings, is_caught, turned
+from tests.test_limbs import ARMS, LEGS, TRUNK, both, figure
 
 CAUGHT = 0.95
 """Share of all planted faults that a check must catch [1]."""
@@ -137,3 +140,20 @@ def test_a_limb_may_swing_where_a_drawn_clip_was_cut_but_not_twist(axis: tuple[f
     last = np.arange(drawn.frame_count)[:, None] == drawn.frame_count - 1
     found = findings(turned(drawn, shin, np.where(last, own, 0.0)))
     assert [f.fails for f in found if f.name == "glitch"] == [fails]
+
+
+@pytest.mark.parametrize("has_feet", [True, False])
+def test_legs_without_a_joint_at_the_ankle_are_not_surely_in_the_floor(has_feet: bool) -> None:
+    shins = both(
+        ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+    )
+    rows, tips = [*TRUNK, *ARMS, *shins], both(("", "shin.*", (0.0, 0.0, -0.45)))
+    if has_feet:
+        rows, tips = [*TRUNK, *ARMS, *LEGS], both(("", "toe.*", (0.06, 0.0, 0.0)))
+    still = figure(rows, [], ends=tips)
+    places = still.translations.copy()
+    places[20:22, 0, 2] -= 0.15  # in two frames the whole figure is 15 cm lower
+    reasons = doubts(analyze(replace(still, translations=places))).reasons
+    assert ("ankle" in reasons.get("floor", "")) == (not has_feet)
+    assert "floor" not in doubts(analyze(still)).reasons  # nothing is below it

@@ -258,8 +258,17 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
         is_off = sunk > at.SUNK or (bool(clip.touch.names) and above.mean() > at.ABOVE)
         if floor.confidence < at.SURE_FLOOR or difference > at.FLOORS_AGREE * leg or is_off:
             found["floor"] = "it is not clear where the floor lies (--floor says it)"
+        elif sunk > 0.0 and _lacks_feet(clip):
+            found["floor"] = "its legs have no joint at the ankle, so where their soles are is guessed"
     if is_on_the_spot(clip):
         found["travel"] = "the clip goes on the spot: its travel is not in it"
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
     return Doubts(found)
+
+
+def _lacks_feet(clip: Analysis) -> bool:
+    """Whether a leg of a two-legged figure ends in its shin, which has to serve as its foot."""
+    roles = clip.character.roles
+    feet = [(roles.get(f"{side}_knee"), roles.get(f"{side}_foot")) for side in ("left", "right")]
+    return any(knee is not None and knee == foot for knee, foot in feet)
