@@ -47,7 +47,7 @@ SIDEWAYS = 0.308
 """Weight of the acceleration across against that upward."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
-BEGINS, RAMP = 1.5, 0.7
+BEGINS, RAMP = 0.5, 0.5
 """After this time in place [s] the asked speed rises from zero, so fast [m/s²]."""
 
 

@@ -187,7 +187,7 @@ def _run(options: Options) -> Scenario:
 
 def _options(speed: float, fastest: float, flight: float, sinks: float) -> dict[str, Option]:
     return {
-        "speed": Option(speed, "speed ahead, from 1.5 s on rising by 0.7 m/s each second", "m/s", 0.0, fastest),
+        "speed": Option(speed, "speed ahead, from 0.5 s on rising by 0.5 m/s each second", "m/s", 0.0, fastest),
         "flight": Option(flight, "time in the air", "s", 0.05, 0.5),
         "sinks": Option(sinks, "how far the center of mass sinks on the ground", "m", 0.02, 0.2),
         "friction": friction(),
