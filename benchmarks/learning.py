@@ -10,6 +10,7 @@ from poise.synthesis.learning import learn
 
 CLIPS = {
     "reach": (("bvh/fair1_dab.bvh", 2.07, 3.6), ("bvh/fair1_dab.bvh", 9.27, 11.27)),
+    "walk": ((poise.sample_path("walk"), 0.0, 2.2), ("../motions/asf_amc/02_01.amc", 0.0, 2.8)),
 }
 """Learned from, and held out: file, first and last second."""
 
