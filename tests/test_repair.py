@@ -41,6 +41,7 @@ from poise.phases.travel import direction_of_travel, find_loop, repeat, with_rou
 from poise.show.arrays import read_recording
 from poise.show.motion_scene import scene_of_edit
 from poise.show.recording import record
+from poise.spacetime import balance, search, style
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.search import improve
@@ -255,7 +256,7 @@ def test_a_loop_stays_a_loop_and_its_seam_is_mended() -> None:
     np.testing.assert_allclose(rounds.translations[6:], twice.translations[: rounds.frame_count - 6], atol=1e-12)
     np.testing.assert_allclose(rounds.times[6:], twice.times[: rounds.frame_count - 6], atol=1e-12)
     edited = repair(motion, verify=False)
-    assert edited.report["after"]["force_rms"] < 0.3 * edited.report["before"]["force_rms"]
+    assert edited.report["after"]["force_rms"] < 0.35 * edited.report["before"]["force_rms"]
     ends = edited.motion.rotations[[0, -1]]
     assert float(rotations.angle_between(ends[0], motion.rotations[0]).max()) > 1e-3  # they change, and both alike
     assert float(rotations.angle_between(ends[0], ends[1]).max()) < 1e-6
@@ -411,6 +412,26 @@ def test_exact_frames_and_frozen_joints_stay_to_the_bit(walk: tuple[Motion, Char
     assert np.array_equal(edited.rotations[:, head], motion.rotations[:, head])
     jumps = np.abs(np.diff(edited.rotations - motion.rotations, axis=0)).max(axis=(1, 2))
     assert jumps[16:18].max() < 3.0 * np.median(jumps) + 1e-3  # the frame is met without a jump
+
+
+@pytest.mark.long
+def test_hands_and_feet_stay_nearer_than_offsets_alone_would_leave_them(
+    walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    motion, character = walk
+    ends = [
+        character.bodies[character.roles[f"{side}_{end}"]].joint
+        for side in ("left", "right")
+        for end in ("hand", "foot")
+    ]
+    ways = []
+    for price in (1e3, style.REACHED):
+        for module in (balance, search):
+            monkeypatch.setattr(module, "REACHED", price)
+        edited = repair(motion, character, verify=False)
+        off = np.linalg.norm(edited.motion.world[0][:, ends] - motion.world[0][:, ends], axis=2)
+        ways.append(float(np.sqrt(np.mean(off**2))))
+    assert ways[1] < 0.9 * ways[0]
 
 
 @pytest.mark.long

@@ -103,7 +103,7 @@ def repair(
 
     All offsets x(t) are cubic splines. They make
 
-        w Σ ‖left‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖²
+        w Σ ‖left‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖² + Σ ‖gaze / γ‖² + Σ ‖strays / ρ‖²
 
     small, where `left` is what the best contact forces inside their friction cones leave of m (c̈ − g) and of the rate
     of angular momentum. Nothing is known or asked of joint torques. w is raised until the budget is used up; offsets

@@ -1,11 +1,12 @@
 """A clip in balance: the least offsets of all joints over time that make its contacts able to carry it.
 
-    min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖² + Σ ‖gaze / γ‖²
+    min over y    w Σ ‖left(y)‖² + Σ ‖x / σ‖² + Σ ‖s² x'' / σ‖² + Σ ‖slip / d‖² + Σ ‖gaze / γ‖² + Σ ‖strays / ρ‖²
 
-`gaze` is the turn of the head in the world; σ is smaller for what hardly moves in the clip (`style`). y are B-spline
-coefficients of the offsets x(t), which go on beyond the ends of the clip and fade out there, also at a price. `left` is
-what of force and moment the best contact forces inside their friction cones do not give, six rows a frame; joint
-torques never enter. The forces are projected out (variable projection), the rest is a banded Gauss-Newton step.
+`gaze` is the turn of the head in the world, `strays` the ways of hands and feet (`style`); σ is smaller for what hardly
+moves in the clip. y are B-spline coefficients of the offsets x(t), which go on beyond the ends of the clip and fade out
+there, also at a price. `left` is what of force and moment the best contact forces inside their friction cones do not
+give, six rows a frame; joint torques never enter. The forces are projected out (variable projection), the rest is a
+banded Gauss-Newton step.
 
 Source: the force-plate-free relative of residual reduction; Witkin and Kass 1988 for constraints over time. Deviates:
 no torques and no collocation of states; a clip is changed within a price, not made anew.
@@ -36,7 +37,7 @@ from poise.phases.points import runs
 from poise.phases.travel import Loop, in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
 from poise.spacetime.spline import SPAN, Spline, fades
-from poise.spacetime.style import GAZE, ease_of, gaze_turns, head_of
+from poise.spacetime.style import GAZE, REACHED, ease_of, ends_of, gaze_turns, head_of
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
@@ -131,6 +132,11 @@ class Problem:
     def head(self) -> int:
         """The body whose direction in the world is kept, −1 for none."""
         return head_of(self.character)
+
+    @cached_property
+    def ends(self) -> Index:
+        """A contact point of each hand and foot, shape (E,)."""
+        return ends_of(self.character)
 
     @cached_property
     def plain(self) -> Array:
@@ -288,6 +294,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
         + np.square(off_path(problem, seen.pose) / (PATH * problem.size)).sum()
         + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
+        + np.square(strays_of(problem, seen.pose) / (REACHED * problem.size)).sum()
     )
 
 
@@ -311,6 +318,11 @@ def off_ground(problem: Problem, pose: Pose) -> Array:
 def off_path(problem: Problem, pose: Pose) -> Array:
     """Way of the center of mass from where it must pass [m], shape (K, 3); zero where it is free."""
     return np.where(np.isnan(problem.path), 0.0, pose.com - problem.path)
+
+
+def strays_of(problem: Problem, pose: Pose) -> Array:
+    """Way of hands and feet from where they are in the clip [m], shape (K, E, 3)."""
+    return pose.points[:, problem.ends] - problem.origins[:, problem.ends]
 
 
 def problem_of(

@@ -1,7 +1,7 @@
-"""What eyes notice first in a changed clip: where the head looks, and what moves now though it stood still.
+"""What eyes notice first in a changed clip: the head, hands and feet, and what moves now though it stood still.
 
-Each of many joints may turn by a little and the head then sways by a lot; and a body that was drawn still may begin to
-bob. Offsets alone do not show either, so both have a price of their own.
+Each of many joints may turn by a little, and the head then sways and a hand goes astray by a lot; and a body that was
+drawn still may begin to bob. Offsets alone do not show that, so each has a price of its own.
 """
 
 from __future__ import annotations
@@ -12,13 +12,26 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.spacetime.figure import Figure, Pose, axial
 
 GAZE = math.radians(1.0)
 """Turn of the head in the world that costs one unit a frame [rad]."""
 STILL = 0.2
 """What does not move at all in the clip may change by this share of what a moving thing may [1]."""
+
+
+REACHED = 0.05
+"""Way of a hand or foot in the world that costs one unit a frame, for a leg of 0.82 m [m]."""
+
+
+def ends_of(character: Character) -> Index:
+    """One contact point of each hand and foot: those whose ways are kept."""
+    ends: dict[int, int] = {}
+    for i, point in enumerate(character.contact_points):
+        if point.part in ("hand", "foot"):
+            ends.setdefault(point.body, i)
+    return np.array(sorted(ends.values()), dtype=np.int64)
 
 
 def head_of(character: Character) -> int:
