@@ -37,7 +37,7 @@ from poise.phases.points import runs
 from poise.phases.travel import Loop, in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
 from poise.spacetime.spline import SPAN, Spline, fades
-from poise.spacetime.style import GAZE, REACHED, ease_of, ends_of, gaze_turns, head_of
+from poise.spacetime.style import GAZE, REACHED, ease_of, ends_of, gaze_turns, head_of, strays_of
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
@@ -294,7 +294,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
         + np.square(off_path(problem, seen.pose) / (PATH * problem.size)).sum()
         + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
-        + np.square(strays_of(problem, seen.pose) / (REACHED * problem.size)).sum()
+        + np.square(strays_of(seen.pose, problem.ends, problem.origins) / (REACHED * problem.size)).sum()
     )
 
 
@@ -318,11 +318,6 @@ def off_ground(problem: Problem, pose: Pose) -> Array:
 def off_path(problem: Problem, pose: Pose) -> Array:
     """Way of the center of mass from where it must pass [m], shape (K, 3); zero where it is free."""
     return np.where(np.isnan(problem.path), 0.0, pose.com - problem.path)
-
-
-def strays_of(problem: Problem, pose: Pose) -> Array:
-    """Way of hands and feet from where they are in the clip [m], shape (K, E, 3)."""
-    return pose.points[:, problem.ends] - problem.origins[:, problem.ends]
 
 
 def problem_of(

@@ -29,11 +29,10 @@ from poise.spacetime.balance import (
     off_ground,
     off_path,
     slip_of,
-    strays_of,
 )
 from poise.spacetime.figure import Pose, demand_rows
 from poise.spacetime.spline import SPAN, solve_band, solve_loop
-from poise.spacetime.style import GAZE, REACHED, gaze_turns, turn_rows
+from poise.spacetime.style import GAZE, REACHED, gaze_turns, strays_of, turn_rows
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Weights of what is left of force and moment, from the least change to the most physical."""
@@ -333,7 +332,7 @@ def _held_rows(
     if problem.head >= 0:
         rows.append(turn_rows(problem.figure, pose, frames, problem.head)[:, :, used] / GAZE)
         values.append(gaze[frames])
-    wide, strays = 1.0 / (REACHED * problem.size), strays_of(problem, pose)[frames]
+    wide, strays = 1.0 / (REACHED * problem.size), strays_of(pose, problem.ends, problem.origins)[frames]
     for n, p in enumerate(problem.ends):
         rows.append(wide * problem.figure.point_rows(pose, frames, int(p))[:, :, used])
         values.append(wide * strays[:, n])

@@ -34,6 +34,17 @@ def ends_of(character: Character) -> Index:
     return np.array(sorted(ends.values()), dtype=np.int64)
 
 
+def strays_of(pose: Pose, ends: Index, origins: Array) -> Array:
+    """Way of hands and feet from where they are in the clip [m], shape (K, E, 3).
+
+    Args:
+        pose: K frames.
+        ends: Their contact points, as `ends_of` finds them, shape (E,).
+        origins: Places of all points in the clip, shape (K, P, 3).
+    """
+    return pose.points[:, ends] - origins[:, ends]
+
+
 def head_of(character: Character) -> int:
     """The body whose direction in the world is kept; −1 if there is no head."""
     return character.roles.get("head", -1)
