@@ -134,11 +134,6 @@ class Problem:
         return head_of(self.character)
 
     @cached_property
-    def ends(self) -> Index:
-        """A contact point of each hand and foot, shape (E,)."""
-        return ends_of(self.character)
-
-    @cached_property
     def plain(self) -> Array:
         """σ² of each offset, in frames that nothing holds, shape (N,)."""
         square = np.full(self.figure.size, ANGLE**2)
@@ -294,7 +289,7 @@ def cost(problem: Problem, seen: Look, weight: float, price: Array) -> float:
         + np.square(off_ground(problem, seen.pose) / (SLIP * problem.size)).sum()
         + np.square(off_path(problem, seen.pose) / (PATH * problem.size)).sum()
         + np.square(gaze_turns(seen.pose, problem.head, problem.looked) / GAZE).sum()
-        + np.square(strays_of(seen.pose, problem.ends, problem.origins) / (REACHED * problem.size)).sum()
+        + np.square(strays_of(seen.pose, ends_of(problem.character), problem.origins) / (REACHED * problem.size)).sum()
     )
 
 

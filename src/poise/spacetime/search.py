@@ -32,7 +32,7 @@ from poise.spacetime.balance import (
 )
 from poise.spacetime.figure import Pose, demand_rows
 from poise.spacetime.spline import SPAN, solve_band, solve_loop
-from poise.spacetime.style import GAZE, REACHED, gaze_turns, strays_of, turn_rows
+from poise.spacetime.style import GAZE, REACHED, ends_of, gaze_turns, strays_of, turn_rows
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 """Weights of what is left of force and moment, from the least change to the most physical."""
@@ -332,8 +332,9 @@ def _held_rows(
     if problem.head >= 0:
         rows.append(turn_rows(problem.figure, pose, frames, problem.head)[:, :, used] / GAZE)
         values.append(gaze[frames])
-    wide, strays = 1.0 / (REACHED * problem.size), strays_of(pose, problem.ends, problem.origins)[frames]
-    for n, p in enumerate(problem.ends):
+    ends, wide = ends_of(problem.character), 1.0 / (REACHED * problem.size)
+    strays = strays_of(pose, ends, problem.origins)[frames]
+    for n, p in enumerate(ends):
         rows.append(wide * problem.figure.point_rows(pose, frames, int(p))[:, :, used])
         values.append(wide * strays[:, n])
     stands, astray = problem.stands[frames], off[frames] != 0.0
