@@ -38,11 +38,12 @@ def learn(
     Example: [bold]poise synthesize learn reach.bvh -o mine.toml --held-out other.bvh[/bold]
     """
     from poise.cli.synthesize import captured
+    from poise.io.format import file_and_clip
     from poise.synthesis.learning import learn as learn_weights
 
     if output.suffix.lower() != ".toml":
         raise InvalidValue(f"learn writes a controller file; give -o mine.toml, not {output}.")
-    files = [Path(str(n).partition("@")[0]) for n in (clip, held_out) if n is not None]
+    files = [file_and_clip(str(name))[0] for name in (clip, held_out) if name is not None]
     output_paths((output,), "-o", inputs=files, overwrite=overwrite)
     motion = options.part_of(captured(clip), start, end)
     other = None if held_out is None else captured(held_out)

@@ -13,16 +13,17 @@ Source: [Jain2009]_ section 8, future work: weights from motion capture data.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import NoneType
 
 import numpy as np
 
 from poise.analysis.smoothing import choose_filter, smooth
-from poise.body.character import Character
+from poise.body.character import Q_SIZES, Character
 from poise.body.posing import interpolate_q, joint_deviations
+from poise.core import rotations
 from poise.core.errors import InvalidValue, require
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -183,6 +184,7 @@ def learn(
         >>> found.save("mine.toml")
     """
     require(Motion, motion=motion)
+    require(Motion, NoneType, held_out=held_out)
     figure, clip = _followed(motion)
     name = name or _name(motion)
     held = None if held_out is None else _followed(held_out)
@@ -205,23 +207,21 @@ def learn(
         on_try=on_try,
     )
 
-    def tried(
-        weights: Mapping[str, float], figure: Character, clip: MotionClip, motion: Motion, called: str
-    ) -> Distance:
-        length = round(float(clip.times[-1]), 2)
-        result = synthesize(behavior, figure, options=dict(weights), clip=motion, seconds=length)
-        return distance(result, clip, length, called)
-
     weights = {weight: float(f"{value:.4g}") for weight, value in found.options.items()}
-    pairs: list[Distance | None] = []
-    runs = [(figure, clip, motion, name)]
+
+    def distances(motion: Motion, figure: Character, clip: MotionClip, name: str) -> tuple[Distance, Distance]:
+        """With the weights at the start, and with those found."""
+        length = round(float(clip.times[-1]), 2)
+        both = (
+            synthesize(behavior, figure, options=dict(own), clip=motion, seconds=length) for own in (start, weights)
+        )
+        before, after = (distance(result, clip, length, name) for result in both)
+        return before, after
+
+    before, after = distances(motion, figure, clip, name)
+    held_before, held_after = (None, None)
     if held_out is not None and held is not None:
-        runs.append((*held, held_out, _name(held_out)))
-    for run in runs:
-        pairs += [tried(start, *run), tried(weights, *run)]
-    before, after, held_before, held_after = (*pairs, None, None)[:4]
-    assert before is not None
-    assert after is not None
+        held_before, held_after = distances(held_out, *held, _name(held_out))
     how = f"{found.found['method']}, seed {seed}, {tries} tries, {population} a generation"
     ranges = f"each weight from a {WIDEST:g}th of its start to {WIDEST:g} times it, logarithmic"
     lines = [
@@ -245,9 +245,12 @@ def distance(result: SynthesisResult, clip: MotionClip, seconds: float, name: st
     frames = np.arange(len(q), dtype=np.float64) * dt
 
     def smoothed(poses: Array) -> Array:
-        poses = smooth(lowpass, frames, _continuous(figure, poses))
-        for at, size in _turns(figure):
-            poses[:, at : at + size] /= np.linalg.norm(poses[:, at : at + size], axis=1, keepdims=True)
+        poses, turns = poses.copy(), _turns(figure)
+        for turn in turns:
+            poses[:, turn] = rotations.continuous(poses[:, turn])
+        poses = smooth(lowpass, frames, poses)
+        for turn in turns:
+            poses[:, turn] = rotations.normalize(poses[:, turn])
         return poses
 
     masses = np.array([b.mass for b in figure.bodies])
@@ -264,20 +267,10 @@ def distance(result: SynthesisResult, clip: MotionClip, seconds: float, name: st
     return Distance(name, joints, com, fell, cost)
 
 
-def _turns(figure: Character) -> Sequence[tuple[int, int]]:
-    """First coordinate and number of coordinates of each turn in a pose."""
-    kinds = zip(figure.bodies, figure.q_addresses, strict=False)
-    return [(at + (3 if b.kind == "free" else 0), 4) for b, at in kinds if b.kind != "hinge"]
-
-
-def _continuous(figure: Character, poses: Array) -> Array:
-    """Poses (F, nq) whose quaternions do not change sign from frame to frame."""
-    poses = poses.copy()
-    for at, size in _turns(figure):
-        own = poses[:, at : at + size]
-        flips = np.sum(own[1:] * own[:-1], axis=1) < 0.0
-        own[1:][np.cumsum(flips) % 2 == 1] *= -1.0
-    return poses
+def _turns(figure: Character) -> list[slice]:
+    """Where the quaternions of a pose are among its coordinates."""
+    ends = (at + Q_SIZES[b.kind] for b, at in zip(figure.bodies, figure.q_addresses, strict=True) if b.kind != "hinge")
+    return [slice(end - 4, end) for end in ends]
 
 
 def _followed(motion: Motion) -> tuple[Character, MotionClip]:
@@ -302,7 +295,7 @@ def _name(motion: Motion) -> str:
 
 def _text(weights: Mapping[str, float], name: str, seconds: float, *, steps: bool) -> str:
     """The controller file, without its comment."""
-    head: list[Any] = [
+    head = [
         'schema = "poise.controller/1"',
         f"name = {quoted(f'learned from {name}')}",
         'summary = "Moves as its clip does, by goals: give --clip FILE."',
