@@ -54,6 +54,13 @@ def test_differences_may_wrap() -> None:
         there_and_back(2.0 * wild, 1.0)
 
 
+def test_arrows_that_never_show_come_back_as_none() -> None:
+    none = np.zeros((len(TIMES), 0, 3))
+    arrows = Vectors("force", "forces", (0, 0, 1), none, none, "N", 0.001)
+    seen = unpack(pack(Scene(TIMES, (sliding_track(TIMES),), Terrain.flat(), overlays=(arrows,))))
+    assert seen.array(seen.header["overlays"][0]["vectors"]).shape == none.shape
+
+
 def test_the_error_of_a_walk_is_invisible() -> None:
     motion = poise.load(poise.sample_path("walk"))
     result = poise.simulate(motion, pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 1.0)])

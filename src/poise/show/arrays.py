@@ -59,7 +59,8 @@ class Blobs:
         self._sizes: list[int] = []
 
     def bytes(self, data: bytes, *, compressed: bool = True) -> int:
-        """Add a run of bytes; its number. What is compressed already (a JPEG) goes in as it is."""
+        """Add a run of bytes; its number. What is compressed already (a JPEG) goes in as it is, and so does nothing."""
+        compressed = compressed and bool(data)  # a size of 0 says: as it is
         self._data.append(zlib.compress(data, 9) if compressed else data)
         self._sizes.append(len(data) if compressed else 0)
         return len(self._data) - 1
