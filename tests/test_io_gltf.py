@@ -1002,3 +1002,22 @@ def test_a_file_is_read_once_for_all_its_clips_and_again_where_it_has_changed(
     path.write_bytes(path.read_bytes().replace(b'"Run"', b'"Ran"'))
     assert poise.io.load(path, clip="Ran").frame_count == one.frame_count
     assert len(trees) == 2
+
+
+def test_a_skin_that_is_bound_elsewhere_tells_no_tips(tmp_path):
+    content = parts_of_a_figure()
+    far = {"name": "object", "mesh": 0, "translation": [0, 0, 400]}  # the parts of all last joints lie far away
+    nodes = content["nodes"]
+    first = len(nodes)
+    nodes += [{"name": f"tip {n}", "translation": [5 * n, -20, 0], "children": [first + 4 + n]} for n in range(4)]
+    nodes += [dict(far) for _ in range(4)]
+    nodes[3]["children"] = [first + n for n in range(4)]
+    content["animations"][0]["channels"] += [
+        {"sampler": 0, "target": {"node": first + n, "path": "rotation"}} for n in range(4)
+    ]
+    assert document_of(motion := poise.load(saved(tmp_path, content))).meshes
+    assert len(motion.skeleton.names) == 7
+    assert motion.skeleton.end_sites == ()
+    for node in nodes[first + 4 :]:
+        node["translation"] = [0, 0, 0]
+    assert len(poise.load(saved(tmp_path, content)).skeleton.end_sites) == 4

@@ -309,3 +309,14 @@ def test_both_collar_bones_hang_on_the_chest_though_one_hardly_leaves_the_neck()
         orientations[:, k] = orientations[:, 1]
     found = {h.joint: h.bone for h in find_hanging(measure(places, orientations, parents, None, None))}
     assert found == {4: 1, 6: 1}
+
+
+def test_the_knees_of_a_figure_that_grows_do_not_hang_on_each_other() -> None:
+    motion = walk()
+    drawn = motion.translations.copy()
+    drawn[..., 2] *= np.linspace(1.0, 6.0, motion.frame_count)[:, None]
+    places, turned = world_pose(motion.skeleton, drawn, np.tile(rotations.IDENTITY, (*drawn.shape[:2], 1)))
+    skin = np.array([0.0 if "Toe" in name else 9.0 for name in motion.skeleton.names])
+    found = find_hanging(measure(places, turned, motion.skeleton.parents, skin, None))
+    names = motion.skeleton.names
+    assert not [h for h in found if names[h.joint][:-1] == names[h.bone][:-1]]

@@ -653,3 +653,15 @@ def test_wings_are_told_by_the_end_of_their_name() -> None:
     found = limbs(fit(figure([*TRUNK, *ARMS, *LEGS, *wings], [*MOVES, "upperwing.L", "upperwing.R"])))
     assert found["left_arm"][-1] == "hand.L"
     assert "upperwing.L" not in [j for name, joints in found.items() if "arm" in name for j in joints]
+
+
+def test_legs_that_a_robe_hides_are_legs_and_controls_without_skin_are_not() -> None:
+    body = [*TRUNK, *ARMS, *LEGS]
+    skin = [0.0 if name.split(".")[0] in ("thigh", "shin", "foot", "toe") else 9.0 for name, _, _ in body]
+    hidden = limbs(fit(figure(body, MOVES, skin=skin)))
+    assert hidden["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+    controls = both(("leg control.*", "hips", (0.1, 0.2, -0.1)), ("foot target.*", "leg control.*", (0.0, 0.0, -0.6)))
+    rows = [*body, *controls]
+    shown = limbs(fit(figure(rows, MOVES, skin=[9.0] * (len(rows) - len(controls)) + [0.0] * len(controls))))
+    assert shown["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
+    assert not any("control" in name or "target" in name for names in shown.values() for name in names)

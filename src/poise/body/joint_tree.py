@@ -122,7 +122,11 @@ class JointTree:
         by_name -= {j for j, kids in below.items() if not by_name.issuperset(kids)}
         # what carries the figure is not a control, whatever it is called
         by_name -= {j for j in by_name if len(self.skeleton.carried_by(j)) > CARRIES * len(names)}
-        return by_name if skin is None else by_name | frozenset(np.flatnonzero(self.below_skin <= 0.0).tolist())
+        if skin is None:
+            return by_name
+        bare = set(np.flatnonzero(self.below_skin <= 0.0).tolist())
+        legs = {j for j, name in enumerate(names) if "leg" in hints(name) and self.is_sided(j) and not is_aside(name)}
+        return by_name | frozenset(bare - legs if legs <= bare else bare)  # legs under a robe move nothing of it
 
     def _find_markers(self) -> frozenset[int]:
         """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.

@@ -59,7 +59,8 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
         while most < len(main) and tree.lengths[main[most]] + tree.reach[main[most]] > GOES_ON * total:
             most += 1
     main = main[:most]
-    while len(main) > 1 and tree.skin is not None and tree.below_skin[main[-1]] <= 0.0:
+    is_bare = tree.below_skin[main[0]] <= 0.0
+    while len(main) > 1 and tree.skin is not None and not is_bare and tree.below_skin[main[-1]] <= 0.0:
         main.pop()  # it marks where the skin ends
     place_of_last = path.index(main[-1])
     twin_is_tip = place_of_last >= len(twin) or _is_tip(tree, twin[place_of_last])

@@ -122,6 +122,8 @@ def distance_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
 
 def twin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
     """Two limbs that move alike hang on one bone, not one on the other: both begin at it and carry about as much."""
+    if _are_mirrored(rig, joint, bone):
+        return -3.0, ""
     parent, top = int(rig.parents[joint]), bone
     while top >= 0 and rig.parents[top] != parent:
         top = int(rig.parents[top])
@@ -129,6 +131,20 @@ def twin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
         return 0.0, ""
     own, other = (sum(_is_above(rig.parents, t, j) for j in range(len(rig.parents))) for t in (joint, top))
     return (-3.0, "both begin at one bone and carry as much") if own > 1 and own > 0.5 * other else (0.0, "")
+
+
+def _are_mirrored(rig: Rig, joint: int, bone: int) -> bool:
+    """Whether two joints are as deep in the file's tree, as far from their own parents, and carry as much.
+
+    Such are the knees of a figure that grows as a whole: they keep their place beside each other, not on their thighs.
+    """
+    parents = rig.parents
+    here, there = int(parents[joint]), int(parents[bone])
+    if here == there or there < 0 or _depth(parents, joint) != _depth(parents, bone):
+        return False
+    alike = abs(rig.distance[here, joint] - rig.distance[there, bone]) < ROUNDING
+    carried = [sum(_is_above(parents, k, j) for j in range(len(parents))) for k in (joint, bone)]
+    return bool(alike and carried[0] == carried[1])
 
 
 WITNESSES: tuple[Callable[[Rig, int, int], tuple[float, str]], ...] = (

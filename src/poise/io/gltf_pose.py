@@ -46,6 +46,9 @@ MOVES = 1e-4
 """A joint moves by translation if it wanders by more than this part of the longest bone."""
 
 
+FEW_TIPS, BOUND_ELSEWHERE = 4, 0.6
+"""So many tips are none if half of them lie farther from their joints than this share of the figure at rest [1]."""
+
 POSES_PER_CLIP = 24
 """Poses of each clip that tell which joint hangs on which bone."""
 
@@ -261,9 +264,13 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     ]
     places = marked or sorted(tips_from_meshes(meshes, tree).items())
     bare = Skeleton(tree.names, tree.skeleton_parents, offsets, rest)
+    sites = tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places)
+    if len(sites) >= FEW_TIPS and not marked:  # a skin bound elsewhere, such as facing the other way, ends nowhere
+        away = np.median([np.linalg.norm(site.offset) for site in sites])
+        sites = sites if away < BOUND_ELSEWHERE * np.ptp(bare.rest[0], axis=0).max() else ()
     return replace(
         bare,
-        end_sites=tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places),
+        end_sites=sites,
         skin=tree.skin,
         skin_volume=None if volume is None else unit**3 * volume,
         sole=lowest_of(meshes, *bare.rest, unit * own),
