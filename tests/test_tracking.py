@@ -19,6 +19,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
+from poise.show.arrays import read_recording
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.calibration import bend_of, put_on, standing_pose
@@ -318,6 +319,18 @@ def test_the_command_writes_what_it_says(tmp_path: Path, walk: Motion) -> None:
     data = json.loads(report.read_text(encoding="utf-8"))
     assert data["schema"] == "poise.track/1"
     assert "neck" in data["free_limbs"]
+
+
+@pytest.mark.parametrize("ground", ["flat", "slope:8"])
+def test_the_page_shows_the_ground_that_was_walked_on(tmp_path: Path, walk: Motion, ground: str) -> None:
+    """The floor of the character's own file lies elsewhere."""
+    clip, who, page = tmp_path / "walk.bvh", tmp_path / "child.toml", tmp_path / "child.html"
+    poise.save(walk.cut(walk.times[0], walk.times[0] + 2.0), clip)
+    poise.save_character(replace(figure("child"), floor=-0.7), who)
+    assert run(["track", str(clip), "-c", str(who), "--terrain", ground, "--record", str(page)]) == 0
+    seen = read_recording(page)
+    (weight,) = (p["series"][-1] for p in seen.header["plots"] if p["name"] == "Weight on the ground")
+    assert np.mean(seen.array(weight["values"]) > 0.2) > 0.8  # in body weights
 
 
 def test_a_root_that_is_held_often_gets_a_warning(

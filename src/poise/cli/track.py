@@ -297,8 +297,11 @@ def shares_of(text: str) -> dict[str, float]:
 
 def _scene(result: TrackResult, figure: Character, title: str) -> Scene:
     from poise.show.motion_scene import scene_of_motion
+    from poise.terrain import Terrain
 
-    return replace(scene_of_motion(result.motion, figure, name="tracked"), title=title)
+    # not at the floor of the figure's own file, which may lie elsewhere
+    ground = result.terrain or Terrain.flat()
+    return replace(scene_of_motion(result.motion, figure, terrain=ground, name="tracked"), title=title)
 
 
 def _end_of(data: dict[str, Any]) -> str:

@@ -47,12 +47,14 @@ class TrackResult:
         report: `poise.track/1`.
         q: Coordinates of every step, shape (S, nq).
         times: Of the steps [s], shape (S,).
+        terrain: The character's ground, as it lies; level at height 0 if None.
     """
 
     motion: Motion
     report: dict[str, Any] = field(repr=False)
     q: Array = field(repr=False)
     times: Array = field(repr=False)
+    terrain: Terrain | None = None
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def track(
     report = seen.report(actor, out, seconds)
     report["actor_noise"] = {"noise_m": given.noise, "cutoff_hz": given.cutoff}
     report["off_the_spot_m_s"] = given.off_the_spot
-    return TrackResult(motion, report, out, times)
+    return TrackResult(motion, report, out, times, tracker.terrain)
 
 
 def dressed(motion: Motion, drawn: Motion | None) -> Motion:
