@@ -21,7 +21,7 @@ from poise.cli.describe import describe_file
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion, Source
-from poise.io import asf_amc, deepmimic, gltf
+from poise.io import asf_amc, deepmimic, gltf, gltf_draco
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_document import GltfDocument
@@ -974,13 +974,88 @@ def test_a_base_color_is_drawn_as_its_factor(tmp_path):
     assert all(skin.color == (0.8, 0.8, 0.8) for skin in skins_of(poise.load(saved(tmp_path, content))))
 
 
-def test_a_mesh_packed_with_draco_is_told_and_its_clip_is_read(tmp_path):
-    content = parts_of_a_figure()
-    content["meshes"][0]["primitives"][0]["extensions"] = {"KHR_draco_mesh_compression": {"bufferView": 3}}
-    motion = poise.load(saved(tmp_path, content))
+def packed_with_draco(content: dict[str, Any], data: bytes) -> dict[str, Any]:
+    """A figure of parts whose mesh lies in a Draco stream alone: three vertices of 0, one triangle."""
+    raw = base64.b64decode(content["buffers"][0]["uri"].split(",", 1)[1])
+    content["buffers"] = [
+        {
+            "byteLength": len(raw + data),
+            "uri": "data:application/octet-stream;base64," + base64.b64encode(raw + data).decode(),
+        }
+    ]
+    content["bufferViews"].append({"buffer": 0, "byteOffset": len(raw), "byteLength": len(data)})
+    del content["accessors"][3]["bufferView"]
+    content["accessors"].append({"componentType": 5125, "count": 3, "type": "SCALAR"})
+    note = {"bufferView": len(content["bufferViews"]) - 1, "attributes": {"POSITION": 0}}
+    content["meshes"][0]["primitives"][0] |= {"indices": 4, "extensions": {"KHR_draco_mesh_compression": note}}
+    return content
+
+
+DRACO_TRIANGLE = b"DRACO\x02\x02\x01\x00\x00\x00\x01\x03"
+"""Begin of a stream of one triangle and three vertices, sequential."""
+
+
+def test_a_mesh_packed_with_draco_is_told_and_its_clip_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(gltf, "is_installed", lambda: False)
+    monkeypatch.setattr(gltf_draco, "is_installed", lambda: False)
+    motion = poise.load(saved(tmp_path, packed_with_draco(parts_of_a_figure(), DRACO_TRIANGLE)))
     assert motion.frame_count > 1
+    assert document_of(motion).meshes == ()
     assert motion.source is not None
-    assert any("Draco" in warning for warning in motion.source.warnings)
+    assert any("Draco" in w and "pip install 'poise[draco]'" in w for w in motion.source.warnings)
+
+
+@pytest.mark.parametrize("method", [0, 1, 7])
+def test_a_mesh_packed_with_draco_is_drawn(tmp_path, method):
+    draco = pytest.importorskip("DracoPy", reason='needs DracoPy: pip install "poise[draco]"')
+    places = np.array([[-1, 0, 0], [1, 0, 0], [0, -30, 1]], dtype=np.float32)
+    data = draco.encode(places, np.array([[0, 1, 2]], dtype=np.uint32), quantization_bits=14, compression_level=method)
+    motion = poise.load(saved(tmp_path, packed_with_draco(parts_of_a_figure(), data)))
+    meshes = document_of(motion).meshes
+    assert len(meshes) == 3
+    corners = meshes[0].positions[meshes[0].indices[0]]
+    np.testing.assert_allclose(np.sort(corners, axis=0), np.sort(places, axis=0), atol=1e-2)
+    assert motion.source is not None
+    assert not any("Draco" in w for w in motion.source.warnings)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:20],
+        lambda data: data[:9],
+        lambda data: b"",
+        lambda data: data[:5] + b"\x01" + data[6:],
+        lambda data: DRACO_TRIANGLE[:11] + b"\xff\xff\xff\x7f\x03" + data[13:],
+        lambda data: DRACO_TRIANGLE[:11] + b"\xff" * 20,
+    ],
+)
+def test_damaged_draco_is_told_before_it_costs_memory(tmp_path, damage):
+    draco = pytest.importorskip("DracoPy", reason='needs DracoPy: pip install "poise[draco]"')
+    places = np.array([[-1, 0, 0], [1, 0, 0], [0, -30, 1]], dtype=np.float32)
+    data = damage(draco.encode(places, np.array([[0, 1, 2]], dtype=np.uint32)))
+    motion = poise.load(saved(tmp_path, packed_with_draco(parts_of_a_figure(), data)))
+    assert document_of(motion).meshes == ()
+    assert motion.source is not None
+    assert any("cannot be unpacked" in w for w in motion.source.warnings)
+
+
+def test_draco_that_never_ends_is_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr(gltf, "is_installed", lambda: True)
+    monkeypatch.setattr(gltf_draco, "is_installed", lambda: True)
+    monkeypatch.setattr(gltf_draco, "SECONDS", 0.2)
+    monkeypatch.setattr(gltf_draco, "CHILD", "while True: pass")
+    motion = poise.load(saved(tmp_path, packed_with_draco(parts_of_a_figure(), DRACO_TRIANGLE + b"never ends")))
+    assert document_of(motion).meshes == ()
+    assert motion.source is not None
+    assert any("cannot be unpacked" in w for w in motion.source.warnings)
+
+
+def test_a_draco_stream_must_not_claim_more_than_its_accessors(tmp_path):
+    draco = pytest.importorskip("DracoPy", reason='needs DracoPy: pip install "poise[draco]"')
+    places = np.array([[-1, 0, 0], [1, 0, 0], [0, -30, 1], [0, 3, 1]], dtype=np.float32)
+    data = draco.encode(places, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.uint32))
+    assert document_of(poise.load(saved(tmp_path, packed_with_draco(parts_of_a_figure(), data)))).meshes == ()
 
 
 @needs_motions

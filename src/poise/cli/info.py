@@ -175,6 +175,7 @@ EXTRAS = {
     "websockets": "studio",
     "usd-core": "usd",
     "bpy": "blender",
+    "DracoPy": "draco",
     "casadi": "spacetime",
     "cma": "tune",
     "anywidget": "notebook",

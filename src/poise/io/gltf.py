@@ -15,6 +15,7 @@ from poise.intake.anatomy import height_of
 from poise.io.format import ReadOptions, given_by_caller, ground_noted
 from poise.io.gltf_clip import Clip, choose_clip, clip_names, moving_clips, read_clip
 from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
+from poise.io.gltf_draco import is_installed, is_packed, unpacked
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree, with_kept_scales
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
@@ -240,16 +241,15 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
     lost = [image["uri"] for image in file.items("images") if not _is_there(file, image.get("uri", "data:"))]
     if lost:
         found.append(f"Pictures that are not there: {', '.join(map(repr, lost[:3]))}. The figure is drawn without.")
-    packed = sum(
-        "KHR_draco_mesh_compression" in primitive.get("extensions", {})
-        for mesh in file.items("meshes")
-        for primitive in mesh.get("primitives", [])
-    )
-    if packed:
-        are = "is" if packed == 1 else "are"
+    packed = [p for mesh in file.items("meshes") for p in mesh.get("primitives", []) if is_packed(p)]
+    closed = [p for p in packed if unpacked(file, p) is None]
+    if closed:
+        are = "is" if len(closed) == 1 else "are"
+        cure = "Export it" if is_installed() else "To read it, pip install 'poise[draco]'; or export it"
+        why = "cannot be unpacked" if is_installed() else "is not read without the package DracoPy"
         found.append(
-            f"{packed} of its meshes {are} packed with Draco, which is not read: skeleton and clips are, the skin is "
-            "not drawn. Export it without compression to see it."
+            f"{len(closed)} of its meshes {are} packed with Draco, which {why}: skeleton and clips are read, the skin "
+            f"is not drawn. {cure} without compression."
         )
     if tree.beside:
         found.append(

@@ -15,6 +15,7 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.typing import Array
 from poise.io.gltf_document import GltfDocument
+from poise.io.gltf_draco import is_packed, unpacked
 from poise.io.gltf_tree import GltfTree, node_local, node_parents
 
 WELD = 1e-5
@@ -140,14 +141,21 @@ def _piece(
         return None  # points and lines are not drawn
     if not ({"POSITION"} if rigid else {"POSITION", "JOINTS_0", "WEIGHTS_0"}) <= set(attributes):
         return None
-    if "KHR_draco_mesh_compression" in primitive.get("extensions", {}):
-        return None  # its vertices are packed; the skeleton does not need them
-    positions = document.accessor(attributes["POSITION"])
+    packed: dict[str, npt.NDArray[Any]] | None = {}
+    if is_packed(primitive) and (packed := unpacked(document, primitive)) is None:
+        return None  # the skeleton does not need its vertices
+
+    def values(attribute: str, *, finite: bool = True) -> npt.NDArray[Any]:
+        if attribute in packed:
+            return packed[attribute]
+        return document.accessor((attributes | primitive)[attribute], finite=finite)
+
+    positions = values("POSITION")
     if rigid:
         local, weights = np.zeros((len(positions), 1), dtype=np.uint8), np.ones((len(positions), 1))
     else:
-        local = document.accessor(attributes["JOINTS_0"])
-        weights = document.accessor(attributes["WEIGHTS_0"], finite=False)
+        local = values("JOINTS_0")
+        weights = values("WEIGHTS_0", finite=False)
         weights = np.where(np.isfinite(weights), weights, 0.0)  # such a vertex follows its other joints, or stays
     count = len(positions)
     if positions.shape[1] != 3 or local.shape != weights.shape or len(local) != count or local.dtype.kind != "u":
@@ -155,19 +163,19 @@ def _piece(
     if local.max() >= len(joints):
         raise document.fault(f"Mesh {name!r} hangs on joint {local.max()} of a skin with {len(joints)}.")
     if "indices" in primitive:
-        indices = document.accessor(primitive["indices"])[:, 0].astype(np.int64)
+        indices = values("indices")[:, 0].astype(np.int64)
         if len(indices) % 3 or indices.max() >= count:
             raise document.fault(f"Mesh {name!r} has triangles of vertices that are not there.")
     else:
         indices = np.arange(count - count % 3)
     uvs, texture, kind = None, None, ""
     if "TEXCOORD_0" in attributes:
-        uvs = document.accessor(attributes["TEXCOORD_0"]).astype(np.float32)
+        uvs = values("TEXCOORD_0").astype(np.float32)
         if uvs.shape != (count, 2):
             raise document.fault(f"Mesh {name!r} has {len(uvs)} texture coordinates for {count} vertices.")
     colors = None
     if "COLOR_0" in attributes:
-        colors = document.accessor(attributes["COLOR_0"]).astype(np.float32)
+        colors = values("COLOR_0").astype(np.float32)
         if len(colors) != count or colors.shape[1] not in (3, 4):
             raise document.fault(f"Mesh {name!r} has {len(colors)} colors for {count} vertices.")
         colors = np.clip(colors[:, :3], 0.0, 1.0)
