@@ -221,7 +221,10 @@ def test_large_faces_over_one_another_make_a_coarser_grid(tmp_path: Path) -> Non
 
 
 def test_an_address_is_no_file() -> None:
-    refused(lambda: poise.load("https://example.com/walk.bvh"), "is an address.*Download it first")
+    refused(
+        lambda: poise.load("https://example.com/walk.bvh"),
+        "https://example.com/walk.bvh is an address.*Download it first",
+    )
 
 
 def test_a_uri_of_any_length(tmp_path: Path) -> None:

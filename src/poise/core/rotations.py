@@ -155,7 +155,8 @@ def between(a: Array, b: Array) -> Array:
     w = 1.0 + np.sum(a * b, axis=-1, keepdims=True)
     turns = np.concatenate([w, np.cross(a, b)], axis=-1)
     opposite = w[..., 0] < 1e-9
-    turns[opposite] = [[0.0, *perpendicular(axis)] for axis in a[opposite]] or 0.0
+    if opposite.any():
+        turns[opposite] = [[0.0, *perpendicular(axis)] for axis in a[opposite]]
     return normalize(turns)
 
 

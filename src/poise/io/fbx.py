@@ -29,10 +29,11 @@ from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import as_figure, changed_joints, stretched
 
-__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_skeleton", "write"]
+__all__ = ["EXTENSIONS", "NAME", "WRITTEN_EXTENSIONS", "describe", "matches", "read", "read_skeleton", "write"]
 
 NAME = "fbx"
 EXTENSIONS = (".fbx", ".dae", ".blend")
+WRITTEN_EXTENSIONS = (".fbx",)
 MAX_BYTES = 256_000_000
 """Largest file that is given to Blender [bytes]."""
 LONGEST = 900.0
@@ -98,7 +99,7 @@ def write(motion: Motion, path: Path) -> None:
     Raises:
         InvalidValue: for .dae and .blend, and where there is no Blender.
     """
-    if path.suffix.lower() != ".fbx":
+    if path.suffix.lower() not in WRITTEN_EXTENSIONS:
         raise InvalidValue(f"{path.suffix} files can be read but not written. Write .fbx, .glb or .usdc.")
     source = motion.source.document if motion.source else None
     if isinstance(source, GltfSource) and isinstance(source.file, FbxDocument):

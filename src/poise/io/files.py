@@ -44,8 +44,9 @@ def file_size(path: Path, *, limit: int = MAX_BYTES) -> int:
     """
     try:
         if not path.exists():
-            if re.match(r"https?:/", str(path)):
-                raise UnreadableFile(f"{path} is an address, and Poise reads files. Download it first.")
+            if re.match(r"https?:/", path.as_posix()):
+                address = re.sub(":/+", "://", path.as_posix(), count=1)  # a path keeps one slash
+                raise UnreadableFile(f"{address} is an address, and Poise reads files. Download it first.")
             beside = [p.name for p in islice(path.parent.iterdir(), MOST_NAMES)] if path.parent.is_dir() else []
             raise UnreadableFile(f"There is no file {path}.{did_you_mean(path.name, beside) or ' Check the name.'}")
         if not path.is_file():

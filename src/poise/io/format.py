@@ -97,7 +97,8 @@ def given_by_caller(options: ReadOptions) -> dict[str, Evidence]:
 class Format(Protocol):
     """A module that reads one format.
 
-    It may offer more functions: `write(motion, path)`, where the format is written too; `read_skeleton(path, options)
+    It may offer more functions: `write(motion, path)`, where the format is written too (to `WRITTEN_EXTENSIONS`,
+    where these are not all of `EXTENSIONS`); `read_skeleton(path, options)
     -> Skeleton`, for files that hold one, and `describe(path, options) -> dict | None`, for what `poise info` can say
     of a file that `read` refuses, in fields of poise.info/1. One that can write in another unit or up axis offers
     `write_as(motion, path, *, unit, up)`.
@@ -165,20 +166,19 @@ def format_for(path: Path) -> Format:
     raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
 
 
-READ_ONLY = (".usdz", ".dae", ".blend")
-"""Extensions of formats that are written to others of their extensions only."""
-
-
 def known_extensions(*, written: bool = False) -> tuple[str, ...]:
     """Every extension some format reads, or writes."""
     formats = [module(name) for name in FORMATS]
-    kept = [e for f in formats if not written or optional(f, "write") for e in f.EXTENSIONS]
-    return tuple(e for e in dict.fromkeys(kept) if not written or e not in READ_ONLY)
+    if written:
+        kept = [optional(f, "WRITTEN_EXTENSIONS") or f.EXTENSIONS for f in formats if optional(f, "write")]
+    else:
+        kept = [f.EXTENSIONS for f in formats]
+    return tuple(dict.fromkeys(extension for own in kept for extension in own))
 
 
-def optional(candidate: Format, function: str) -> Any:
-    """One of a format's optional functions, or None."""
-    return getattr(candidate, function, None)
+def optional(candidate: Format, name: str) -> Any:
+    """One of the functions or constants that a format may have, or None."""
+    return getattr(candidate, name, None)
 
 
 def skeleton_of_file(path: Path, options: ReadOptions) -> Skeleton:

@@ -307,7 +307,7 @@ def _size(header: dict[str, Any], name: str, least: float = 0.0) -> float | None
     if given is None:
         return None
     if type(given) not in (int, float) or not (np.isfinite(given) and given >= least):
-        raise ValueError(f"{name} is not a finite number, {least} or more")
+        raise ValueError(f"{name} is not a finite number" + (f", {least:g} or more" if np.isfinite(least) else ""))
     return float(given)
 
 

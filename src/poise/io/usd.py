@@ -16,10 +16,21 @@ from poise.io.gltf_tree import GltfTree
 if TYPE_CHECKING:
     from poise.io.usd_stage import UsdDocument
 
-__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_skeleton", "write", "write_as"]
+__all__ = [
+    "EXTENSIONS",
+    "NAME",
+    "WRITTEN_EXTENSIONS",
+    "describe",
+    "matches",
+    "read",
+    "read_skeleton",
+    "write",
+    "write_as",
+]
 
 NAME = "usd"
-EXTENSIONS = (".usd", ".usda", ".usdc", ".usdz")
+WRITTEN_EXTENSIONS = (".usd", ".usda", ".usdc")
+EXTENSIONS = (*WRITTEN_EXTENSIONS, ".usdz")
 
 
 def matches(path: Path, head: bytes) -> bool:
