@@ -10,7 +10,6 @@ from poise.body.anatomy import Poses
 from poise.body.fit_bodies import Frames
 from poise.body.parts import Limb
 from poise.core import rotations
-from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 
 STANDING = "standing"
@@ -41,10 +40,11 @@ def standing_in(
     hips = [bodies[0] for bodies in legs]
     feet = [b for role, b in roles.items() if role.endswith("foot")]
     ends = [next((b for b in bodies if b in feet), bodies[-1]) for bodies in legs]
-    still = _positions(poses.skeleton, frames)[None]
+    still = poses.skeleton.rest[0][None, list(frames.joints)]
     if (before := float(_strides(still, hips, ends)[0])) < STRIDE * leg:
         return {}
-    found = int(np.argmin(_off_standing(frames, hips, ends)))
+    lengths = [_length(frames, hip, end) for hip, end in zip(hips, ends)]
+    found = int(np.argmin(off_standing(frames.positions, hips, ends, lengths)))
     if _strides(frames.positions[found : found + 1], hips, ends)[0] > 0.5 * before:
         return {}
     own, turns = frames.orientations[found], {}
@@ -52,12 +52,6 @@ def standing_in(
         turn = own[body] if parent < 0 else rotations.multiply(rotations.conjugate(own[parent]), own[body])
         turns[poses.skeleton.names[joint]] = rotations.normalize(turn)
     return {STANDING: turns}
-
-
-def _positions(skeleton: Skeleton, frames: Frames) -> Array:
-    """Where the bodies are in the rest pose [m], shape (B, 3)."""
-    positions, _ = rest_pose(skeleton)
-    return positions[list(frames.joints)]
 
 
 def _strides(positions: Array, hips: Sequence[int], ends: Sequence[int]) -> Array:
@@ -68,13 +62,26 @@ def _strides(positions: Array, hips: Sequence[int], ends: Sequence[int]) -> Arra
     return np.abs(np.sum((end[:, 0] - end[:, 1] - hip[:, 0] + hip[:, 1]) * ahead, axis=1))
 
 
-def _off_standing(frames: Frames, hips: Sequence[int], ends: Sequence[int]) -> Array:
-    """How far the farthest foot of each pose is from straight under its hip, over its leg [1], shape (F,)."""
-    off = np.zeros(len(frames.positions))
-    for hip, end in zip(hips, ends):
-        below, length, body = frames.positions[:, end] - frames.positions[:, hip], 0.0, end
-        while body != hip:
-            length, body = length + float(np.linalg.norm(frames.offsets[body])), frames.parents[body]
+def off_standing(positions: Array, hips: Sequence[int], ends: Sequence[int], lengths: Sequence[float]) -> Array:
+    """How far the farthest foot of each pose is from straight under its hip, over its leg [1], shape (F,).
+
+    Args:
+        positions: Places of bodies [m], shape (F, B, 3).
+        hips: First body of each leg.
+        ends: Foot of each leg.
+        lengths: Of the legs [m].
+    """
+    off = np.zeros(len(positions))
+    for hip, end, length in zip(hips, ends, lengths):
+        below = positions[:, end] - positions[:, hip]
         below[:, 2] += length
         off = np.maximum(off, np.linalg.norm(below, axis=1) / max(length, 1e-6))
     return off
+
+
+def _length(frames: Frames, hip: int, end: int) -> float:
+    """Length of the bones from a hip to a foot [m]."""
+    length = 0.0
+    while end != hip:
+        length, end = length + float(np.linalg.norm(frames.offsets[end])), frames.parents[end]
+    return length

@@ -12,7 +12,7 @@ import numpy as np
 from poise.body.character import Q_SIZES, Character
 from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
-from poise.body.stride import STANDING
+from poise.body.stride import STANDING, off_standing
 from poise.core import rotations
 from poise.core.errors import UnknownName
 from poise.core.motion import Motion
@@ -57,14 +57,10 @@ def standing_pose(character: Character, poses: Array | None = None) -> Array:
 
 def _off_standing(character: Character, poses: Array) -> Array:
     """How far the farthest foot of each pose (F, nq) is from straight under its hip, over its leg [1], shape (F,)."""
-    places, _ = body_poses(character, poses)
-    off = np.zeros(len(poses))
-    for limb in (limb for limb in character.limbs if limb.kind == "leg"):
-        end = end_body(character, limb.name)
-        below = places[:, end] - places[:, limb.bodies[0]]
-        below[:, 2] += (length := limb_length(character, limb.name, end))
-        off = np.maximum(off, np.linalg.norm(below, axis=1) / max(length, 1e-6))
-    return off
+    legs = [limb for limb in character.limbs if limb.kind == "leg"]
+    ends = [end_body(character, leg.name) for leg in legs]
+    lengths = [limb_length(character, leg.name, end) for leg, end in zip(legs, ends)]
+    return off_standing(body_poses(character, poses)[0], [leg.bodies[0] for leg in legs], ends, lengths)
 
 
 def styled_pose(character: Character, standing: Array, style: Mapping[str, float]) -> Array:
