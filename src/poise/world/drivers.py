@@ -49,24 +49,31 @@ AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
-LAGS, STOPS, HELD = 0.03, 0.15, 3.0
-"""If something holds a figure back, its clip slows down once the root, or the middle of the feet, is the first distance
-behind the clip's; at the second it comes to a stand [m]. Touches count for the third number [s]."""
-STRIDES, EASED, TRAVELS = 0.4, 0.05, 0.3
-"""While a foot is in the air the clip runs at this part of its speed at least [1]. The speed changes with the second
-number as its half-life [s]. Clips that travel no faster than the third number never slow down [m/s]."""
-PUSHES, YIELDS, PACE = 0.35, 0.3, 0.05
-"""What yields is pushed on: a figure that still goes at the second number's part of its clip's speed stops at the first
-distance instead of `STOPS` [m]. Its speed is smoothed with the third number as its half-life [s]."""
+LAGS, STOPS = 0.03, 0.15
+"""The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
+behind the clip's. At the second distance it comes to a stand [m]."""
+HELD = 3.0
+"""A figure counts as held back for so long after the last touch [s]."""
+STRIDES = 0.4
+"""While a foot is in the air, a clip runs at no less than this part of its speed [1]."""
+EASED = 0.05
+"""Half-life of changes of a clip's speed [s]."""
+TRAVELS = 0.3
+"""A clip that travels no faster than this never slows down [m/s]."""
+PUSHES, YIELDS = 0.35, 0.3
+"""What yields is pushed on: a figure that still goes at the second number, a part of its clip's speed [1], comes to a
+stand at the first distance [m], not at `STOPS`."""
+PACE = 0.05
+"""Half-life with which the speed of a figure is smoothed for this [s]."""
 COMES, FAR = 0.3, 0.7
-"""A figure comes into its stand in the first time, and looks no farther ahead in the clip for it than the second
-[s]."""
+"""A figure comes to its stand within the first time. It looks in its clip for a place to stand as far ahead as the
+second [s]."""
 SETTLES, SLOW = 0.2, 0.1
-"""It rests where it is held, and no longer leans to where its clip would be: with this half-life [s], while nothing
-pushes it about faster than the second number says [m/s]."""
+"""A figure that is held stops leaning toward where its clip would be, with the first number as half-life [s], unless
+something pushes it about faster than the second [m/s]."""
 WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
-"""It goes on when nothing has touched it for the first time [s], and nothing stands in its way within the second [m]
-that is heavier than the third, as a part of its own mass."""
+"""A figure that is held goes on if nothing has touched it for the first time [s], and nothing heavier than the third
+number, a part of its own mass [1], is in its way within the second [m]."""
 
 
 class Lists(NamedTuple):
@@ -216,10 +223,12 @@ class Clip(Driver):
         self.q, self.v = figure.q, figure.v
 
     def _reset(self) -> None:
-        self._frame, self._rate, self._untouched, self._pace = 0.0, 1.0, math.inf, 0.0
-        self._stop, self._share, self._is_held, self._was_plain = -1, 0.0, False, True
-        self._poses: tuple[Array, Array] | None = None
-        self._stands: Stands | None = None
+        self._frame, self._rate = 0.0, 1.0  # place in the clip [frames], and part of its speed
+        self._untouched, self._pace = math.inf, 0.0  # time since the last touch [s], and speed along the way [m/s]
+        self._is_held, self._stop, self._share = False, -1, 0.0  # which of the stands, and how far it has come into it
+        self._was_plain = True  # the step before was one from frame to frame of the clip
+        self._poses: tuple[Array, Array] | None = None  # those of the step before and of this one
+        self._stands: Stands | None = None  # found when something first holds the figure
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, playback = self._playback.figure, self._playback
