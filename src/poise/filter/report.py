@@ -154,18 +154,18 @@ class Recorder:
 
     def report(
         self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
-        pushes: tuple[Force, ...], simulated: Array, back: Array,
+        pushes: tuple[Force, ...], simulated: Array, lags: Array,
     ) -> Report:  # fmt: skip
-        """All fields, over the frames that were made; `back` is how far a treadmill's floor lags (n, 3) [m]."""
+        """All fields, over the frames that were made; `lags` is how far a treadmill's floor lags (n, 3) [m]."""
         figure, n = self._figure, len(simulated)
         character, reference = figure.character, self._reference_q[:n]
         angles = joint_deviations(character, reference, simulated)
-        away = body_positions(character, simulated) - body_positions(character, reference) + back[:, None]
-        moved = np.linalg.norm(simulated[:, :3] - reference[:, :3] + back, axis=1)
+        away = body_positions(character, simulated) - body_positions(character, reference) + lags[:, None]
+        moved = np.linalg.norm(simulated[:, :3] - reference[:, :3] + lags, axis=1)
         bodies = np.linalg.norm(away, axis=2)
         last = max(n - 1, 1)
         self._place(n - 1, self._now)
-        self._com[:n] += back
+        self._com[:n] += lags
         steps = 1000.0 * np.array(self._step_seconds or [0.0])
         solved = slice(0, last)
         goal = self._com[solved, :2] - self._com_reference[solved, :2]

@@ -200,16 +200,16 @@ def _run(
         world.join(character, figure.q, figure.v, playback.dt, way=way, terrain=ground)
         figure.world = world
     recorder = Recorder(figure, q, times)
-    back, pace = np.zeros((frames, 3)), 1.0
+    lags, pace = np.zeros((frames, 3)), 1.0  # of a treadmill's floor [m], and part of its speed
     done = 1
     began = clock.perf_counter()
     try:
         for k in range(frames - 1):
             started = clock.perf_counter()
-            active = [belt.force(p, back[k], pace) for p in felt if p.is_on(figure.time)]
+            active = [belt.force(p, lags[k], pace) for p in felt if p.is_on(figure.time)]
             simulated[k + 1] = figure.advance(playback.at(k, active))
             pace = belt.pace(pace, figure.fall is not None, playback.dt)
-            back[k + 1] = back[k] + belt.lag(pace, playback.dt)
+            lags[k + 1] = lags[k] + belt.lag(pace, playback.dt)
             recorder.record(k, clock.perf_counter() - started)
             done = k + 2
             if watch is not None and watch(Live(figure.time, done / frames, figure, felt.append)) is False:
@@ -217,17 +217,17 @@ def _run(
     except KeyboardInterrupt:
         warnings.warn(f"Interrupted at {figure.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
     wall = clock.perf_counter() - began
-    times, q, simulated, back = times[:done], q[:done], simulated[:done], back[:done]
+    times, q, simulated, lags = times[:done], q[:done], simulated[:done], lags[:done]
     kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
     if amount < 1.0 or len(loose) < len(character.bodies):
         simulated = _blend(character, q, simulated, amount, loose)
     own = playback.own[:done]
-    shown = belt.on_spot(simulated, q, own, back)
+    shown = belt.on_spot(simulated, q, own, lags)
     result = carrying(_on_source(character, kept, times, own, shown), ground)
     if belt.moves:
         result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
     report = recorder.report(
-        motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated, back=back,
+        motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated, lags=lags,
     )  # fmt: skip
     belt.add_to(report.data)
     if world is not None:

@@ -53,15 +53,15 @@ class Treadmill:
         out[:, :3] += self.travel(times)
         return out
 
-    def on_spot(self, simulated: Array, reference: Array, own: Array, back: Array) -> Array:
+    def on_spot(self, simulated: Array, reference: Array, own: Array, lags: Array) -> Array:
         """Simulated coordinates (F, nq) in the clip's frame.
 
-        They are as far from its `own` as from the traveling reference, but for how far the floor lags (F, 3).
+        They are as far from its `own` as from the traveling reference, plus how far the floor `lags` (F, 3) [m].
         """
         if not self.moves:
             return simulated
         out = simulated.copy()
-        out[:, :3] = own[:, :3] + (simulated - reference)[:, :3] + back
+        out[:, :3] = own[:, :3] + (simulated - reference)[:, :3] + lags
         return out
 
     def pace(self, before: float, has_fallen: bool, dt: float) -> float:
@@ -72,15 +72,15 @@ class Treadmill:
         """How much further a floor that never stops takes the clip's frame in a step of dt [s], shape (3,) [m]."""
         return -(1.0 - pace) * dt * self.velocity
 
-    def force(self, force: Force, back: Array, pace: float) -> Force:
+    def force(self, force: Force, lag: Array, pace: float) -> Force:
         """A force in the frame of the floor. Only the direction of a push counts; a pull is tied to a place.
 
         Args:
             force: In the frame of the clip.
-            back: How far the floor lags [m], shape (3,).
+            lag: How far the floor lags [m], shape (3,).
             pace: Part of its velocity that it has.
         """
-        return _Carried(force, self, back, pace) if self.moves and not isinstance(force, Push) else force
+        return _Carried(force, self, lag, pace) if self.moves and not isinstance(force, Push) else force
 
     def goal(self, goal: PointGoal) -> PointGoal:
         """A point goal, whose target is a place in the frame of the clip, in that of the floor."""
@@ -99,8 +99,8 @@ class Treadmill:
 class _Carried(Force):
     """A force that was given in the frame of the clip."""
 
-    def __init__(self, own: Force, belt: Treadmill, back: Array, pace: float) -> None:
-        self._own, self._belt, self._back, self._pace = own, belt, back, pace
+    def __init__(self, own: Force, belt: Treadmill, lag: Array, pace: float) -> None:
+        self._own, self._belt, self._lag, self._pace = own, belt, lag, pace
         self.body, self.start, self.duration = own.body, own.start, own.duration
 
     @property
@@ -118,5 +118,5 @@ class _Carried(Force):
 
     def force_at(self, place: Array, velocity: Array, time: float, mass: float) -> Array:
         belt = self._belt
-        place = place - belt.travel(time) + self._back
+        place = place - belt.travel(time) + self._lag
         return self._own.force_at(place, velocity + self._pace * belt.velocity, time, mass)
