@@ -183,7 +183,7 @@ def test_a_page_is_served_on_a_port_until_ctrl_c(walk: Path, tmp_path: Path) -> 
         assert process.stderr is not None
         said = process.stderr.readline()
         assert said.startswith(f"Open http://127.0.0.1:{port}/?token=")
-        with urlopen(said.split()[1]) as answer:
+        with urlopen(said.split()[1], timeout=60.0) as answer:
             assert b"poise-recording" in answer.read()
         process.send_signal(signal.SIGINT)
         assert process.stderr.read() == ""

@@ -69,6 +69,7 @@ def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
     told = capsys.readouterr()
     assert "1 of 2 clips done, 1 left out." in told.out
     assert "pose.bvh: left out. A run needs at least 3 frames; this motion has 1." in told.err
+    assert "2 clips, 0 failed, 1 left out." in (out / "index.html").read_text(encoding="utf-8")
     assert {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()} == {
         "a.bvh": "done",
         "pose.bvh": "left out",

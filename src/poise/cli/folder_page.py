@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,11 +79,19 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
         )
     names = ("clip", "state", *columns, "see", "warnings and errors")
     heads = "".join(f"<th><button>{html.escape(c)}</button></th>" for c in names)
-    failed = sum(d.state == "failed" for d in done)
+    states = Counter(d.state for d in done)
+    left_out = f", {states[LEFT_OUT]} left out" if states[LEFT_OUT] else ""
     code = _SCRIPT.strip()
     key = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     return _PAGE.format(
-        title=html.escape(title), heads=heads, rows="\n".join(rows), count=len(done), failed=failed, code=code, key=key
+        title=html.escape(title),
+        heads=heads,
+        rows="\n".join(rows),
+        count=len(done),
+        failed=states["failed"],
+        left_out=left_out,
+        code=code,
+        key=key,
     )
 
 
@@ -132,7 +141,7 @@ img {{ display: block; max-width: 22em; max-height: 9em }}
 td:last-child {{ min-width: 22em }}
 input {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
 </style>
-<h1>{title}</h1><p>{count} clips, {failed} failed.</p>
+<h1>{title}</h1><p>{count} clips, {failed} failed{left_out}.</p>
 <p><label>Show only <input id="only" type="search" placeholder="words; -word leaves out"></label>
 <span id="said"></span></p>
 <table><thead><tr>{heads}</tr></thead><tbody>

@@ -104,7 +104,7 @@ def vary(
     for why, number in dropped.most_common():
         out().print(f"{number} dropped: {why}", markup=False)
     if 4 * kept < len(table["variants"]):
-        few = "Few variants of it" if kept else "None"
+        few = "Few variants" if kept else "None"
         out().print(
             f"{few} differ enough. Try more: -n {4 * count}, or another --seed, or a longer clip.", markup=False
         )

@@ -35,7 +35,7 @@ def view(
     headless: Annotated[bool, flag("--headless", "Print the address; open no browser.")] = False,
     port: Annotated[
         int | None,
-        option("N", "Serve the page on this port of this machine until Ctrl-C, as through an SSH tunnel.", "--port"),
+        option("N", "Serve the page on this port of this machine, such as for an SSH tunnel; Ctrl-C ends.", "--port"),
     ] = None,
     record: Annotated[
         Path | None,
@@ -56,6 +56,7 @@ def view(
     """
     from poise.show.page import require_page
     from poise.show.recording import require_kind
+    from poise.show.server import require_server
 
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
     reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
@@ -74,6 +75,8 @@ def view(
             raise InvalidValue("--port serves a page, and --record writes a file instead; give one of them.")
     else:
         require_page()
+        if port is not None:
+            require_server()
     from poise.io.format import format_of
     from poise.io.markers import NAME as MARKERS
 
@@ -132,13 +135,15 @@ def _serve(page: str, port: int, *, headless: bool) -> None:
     from poise.show.server import Server
 
     server = Server(lambda socket: page, port=port)
-    note(f"Open {server.url} in a browser (Ctrl-C ends).")
-    if not headless:
-        webbrowser.open(server.url)
-    with suppress(KeyboardInterrupt):
-        while True:
-            time.sleep(3600.0)
-    server.close()
+    try:
+        note(f"Open {server.url} in a browser (Ctrl-C ends).")
+        if not headless:
+            webbrowser.open(server.url)
+        with suppress(KeyboardInterrupt):
+            while True:
+                time.sleep(3600.0)
+    finally:
+        server.close()
 
 
 def _scene(motions: list[Motion], *, side_by_side: bool, physics: bool) -> Scene:

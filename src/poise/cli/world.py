@@ -86,7 +86,7 @@ def world(
         if first in files:
             raise InvalidValue(f"-o and --save-figure both save {first!r}, the first figure; give one of them.")
         if others:
-            note(f"{output} is to hold {first} alone; --save-figure saves {', '.join(others)}.")
+            note(f"{output} will hold {first} alone; --save-figure saves {', '.join(others)}.")
         files = {first: output, **files}
     with reporting_interrupts(record, report, *files.values()):
         if live:
