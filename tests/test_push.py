@@ -308,6 +308,23 @@ def test_a_foot_that_cannot_land_in_time_where_it_is_needed_lands_later() -> Non
     assert np.linalg.norm(low - xi, axis=1).min() < 0.2 * c.leg_scale  # 0.45 where it lands in the clip's time
 
 
+def test_a_foot_that_lands_later_comes_to_rest_before_it_is_down() -> None:
+    """It moved along the ground until it was down: by 6.8 cm while it was lower than 3."""
+    motion, c = walk(2.0)
+    result = simulate(motion, c, pushes=[Push("chest", (0.0, -10.0 * c.mass, 0.0), 1.1, 0.2)])
+    state, dt = State(model_of(c)), result.report["dt"]
+    heels = [i for i, point in enumerate(c.contact_points) if point.name.startswith("RightFoot.heel")]
+    places: list[Array] = []
+    for q in result.q[round(1.35 / dt) : round(1.6 / dt)]:
+        state.move_to(q, np.zeros(c.nv))
+        state.touch()
+        places.append(state.points[heels].copy())
+    ways = np.array(places)
+    for i in range(len(heels)):
+        low = ways[ways[:, i, 2] - c.floor < 0.03 * c.leg_scale, i, :2]
+        assert np.linalg.norm(low - low[-1], axis=1).max() < 0.058 * c.leg_scale  # 0.05
+
+
 def test_a_push_after_the_end_is_told_in_python_too() -> None:
     clip = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
     with pytest.warns(MotionWarning, match="'chest' starts at 9 s, but the clip ends at 0.3"):

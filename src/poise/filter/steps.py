@@ -385,7 +385,7 @@ class SteppingBack:
             offsets[limb.points, :2], self.landed = home, limb.points
             return None
         s, rate = limb.part, 1.0 / duration
-        early, late = LIFTS if limb.speed is None else (0.0, 1.0)
+        early, late = LIFTS if limb.speed is None else (0.0, SETTLES)
         if early < s < late:
             gone, speed, turn = (x / (late - early) ** k for k, x in enumerate(smooth((s - early) / (late - early))))
         else:
@@ -400,10 +400,10 @@ class SteppingBack:
         velocities[index, :2], velocities[index, 2] = rate * speed * way, rate * height * climb
         accelerations[index, :2], accelerations[index, 2] = rate**2 * turn * way, rate**2 * height * bend
         if limb.speed is not None:
-            gone, speed, turn = fading(s)
-            offsets[index, :2] += duration * gone * limb.speed
+            gone, speed, turn = fading(min(s / late, 1.0))
+            offsets[index, :2] += late * duration * gone * limb.speed
             velocities[index, :2] += speed * limb.speed
-            accelerations[index, :2] += rate * turn * limb.speed
+            accelerations[index, :2] += rate / late * turn * limb.speed
         return StepBack(moves, lift, velocities, accelerations, limb.is_landing)
 
 
@@ -412,6 +412,8 @@ LIFT, LOW = 0.4, 0.25
 second one without a force at the root, and where nothing hurries."""
 LIFTS = 0.12, 0.88
 """A foot that steps from the ground lifts before it moves: it moves in this part of the step's time [1]."""
+SETTLES = 0.9
+"""A foot that lands later is over its place after this part of its time, and then only comes down [1]."""
 TURNS = 0.1
 """Where feet take turns, the foot that is farther ahead goes first only by this part of its lead [1]."""
 LONGEST, WIDEST = 0.45, 0.4
