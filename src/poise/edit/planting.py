@@ -166,11 +166,17 @@ def _root_height(
 
 
 def _lifted(motion: Motion, ground: Ground, touch: Touching, columns: dict[Leg, Index], height: Array) -> Array:
-    """The height raised where knees, trunk or anything else that no leg could move would be in the floor."""
+    """The height raised where knees, trunk or anything else that no leg could move would be in the floor.
+
+    They come down no farther than they have room. Else one part of a round would lower what the other lifts, and what
+    is left of both at the edges would grow from round to round: in a crawl, to jumps of the root.
+    """
     others = np.setdiff1d(np.arange(len(touch.names)), np.concatenate([*columns.values(), np.zeros(0, dtype=np.int64)]))
     if not len(others):
         return height
-    depth = np.where(ground.is_glitch, 0.0, -touch.gaps[:, others].min(axis=1) - height)
+    gaps = touch.gaps[:, others].min(axis=1)
+    height = np.maximum(height, -np.maximum(gaps, 0.0))
+    depth = np.where(ground.is_glitch, 0.0, -gaps - height)
     seconds = LIFT_SECONDS * math.sqrt(ground.size)
     return height + made_good(
         motion.times, depth, most=BODY_OFF * ground.size, left=BODY_LEFT * ground.size, seconds=seconds
