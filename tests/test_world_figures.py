@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, MotionWarning, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -138,6 +139,25 @@ def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
     assert x[200] < 1.4
     assert z.min() > 0.7 * z[0]
     assert x[-1] > 1.9  # the way is free
+
+
+def test_a_wall_does_not_whip_the_head(person: poise.Character, walk: Motion, tmp_path: Path) -> None:
+    file = tmp_path / "wall.toml"
+    file.write_text(
+        'schema = "poise.scene/1"\n[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
+    )
+    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    head, trunk = person.body_index("head"), person.body_index("chest")
+    first, hit = world.bodies.figure_body[0], False
+    for _ in range(200):
+        world.step()
+        hit |= any(force.body_of(person) == head for force in world.figures[0].felt)
+    turns = np.array([turn for _, turn in world.track])
+    against = rotations.multiply(rotations.conjugate(turns[:, first + trunk]), turns[:, first + head])
+    steps = rotations.to_rotation_vector(rotations.multiply(against[1:], rotations.conjugate(against[:-1])))
+    assert hit
+    assert np.degrees(np.linalg.norm(steps, axis=1).max()) / world.dt < 900.0  # 1760 with two body weights on the head
+    assert world.report()["penetration_max_m"] < 0.04
 
 
 @pytest.mark.parametrize(

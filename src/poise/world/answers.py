@@ -11,6 +11,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
+from poise.core.units import GRAVITY
 from poise.filter.forces import Force
 from poise.physics.collisions import Touches
 from poise.physics.mujoco_bodies import Bodies
@@ -30,6 +31,10 @@ SOFT = 0.2
 """How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
+HARDEST, ON_HEAD = 2.0, 6.0
+"""Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
+the next steps. On a head or neck: in weights of head and neck, since a neck passes on less than a trunk or a straight
+limb."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
@@ -142,6 +147,25 @@ def parting(gaps: Array, apart: Array, *, dt: float, scale: float) -> Array:
     out[:, 0] = np.where(gaps > 0.0, -gaps / dt, np.minimum(RECOVERED * deep / dt, FASTEST * scale))
     out[len(gaps) - len(apart) :] = -np.clip(RECOVERED * apart / dt, -FASTEST, FASTEST)
     return out
+
+
+def largest_forces(bodies: Bodies, figures: Sequence[Figure], touches: Touches) -> Array:
+    """Largest normal force of each contact [N], shape (K,): what the softer of its two parts takes.
+
+    Bodies of the scene, and figures that meet the ground as they meet bodies, take any force.
+    """
+    most = np.full(len(bodies.names) + 1, np.inf)
+    for figure, first in zip(figures, bodies.figure_body):
+        if not figure.meets_ground:
+            character = figure.character
+            unit = GRAVITY * character.leg_scale
+            most[first : first + len(character.bodies)] = HARDEST * unit * character.mass
+            for limb in character.limbs:
+                if limb.kind == "neck" and limb.bodies:
+                    parts = character.carried(limb.bodies[0])
+                    mass = sum(character.bodies[part].mass for part in parts)
+                    most[first + np.array(parts)] = unit * min(ON_HEAD * mass, HARDEST * character.mass)
+    return most[np.maximum(touches.bodies, -1)].min(axis=1)
 
 
 def surface_velocities(

@@ -19,14 +19,13 @@ from poise.body.character import Character
 from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
 from poise.filter.forces import Companion, Force, Thing
 from poise.physics.collisions import CapsulePairs, Touches
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, overlaps, parting, surface_velocities, with_limits
+from poise.world.answers import agree, felt_by, largest_forces, overlaps, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses, remembered
 from poise.world.drivers import Driver, Figure, Lists, Stream
@@ -37,9 +36,6 @@ from poise.world.scenes import deck_of, ground_of, read_scene, things_of
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
-HARDEST = 2.0
-"""Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
-the next steps."""
 LONGEST_STEP = 0.02
 """Of a world [s]."""
 BODY = 70.0
@@ -400,9 +396,7 @@ class World:
         wanted[count:, 0] = limits
         if not self._is_settling:
             wanted += surface_velocities(touches, self._carried, self.time, self.dt)
-        weights = [0.0 if f.meets_ground else f.character.mass * f.character.leg_scale for f in self.figures]
-        most = HARDEST * GRAVITY * self.dt * np.append(weights, 0.0)[self.bodies.figure_of[touches.trees]].max(axis=1)
-        return wanted, np.where(most > 0.0, most, np.inf)
+        return wanted, self.dt * largest_forces(self.bodies, self.figures, touches)
 
     # --- the state
 
