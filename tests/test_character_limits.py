@@ -146,12 +146,12 @@ def test_a_hinge_keeps_its_axis_and_takes_the_clip_in() -> None:
     assert character.nv == fit(person()).nv - 2
 
 
-def necked(count: int) -> Skeleton:
-    """A person whose neck and head are so many joints."""
+def necked(count: int, length: float = 0.1) -> Skeleton:
+    """A person whose neck and head are so many joints, with a neck so long [m]."""
     names = ["Head", "Neck", "Neck1", "Neck2"][:count][::-1]
     before = [row for row in PERSON if row[0] not in ("Neck", "Head")]
     parents = ["Chest", *names]
-    rows = [(name, parents[i], (0.0, 0.0, 0.25 if i == 0 else 0.1 / (count - 1))) for i, name in enumerate(names)]
+    rows = [(name, parents[i], (0.0, 0.0, 0.25 if i == 0 else length / (count - 1))) for i, name in enumerate(names)]
     return skeleton((*before[:3], *rows, *before[3:]), PERSON_ENDS)
 
 
@@ -165,3 +165,23 @@ def test_joints_of_a_neck_share_one_range(count: int, bend: float) -> None:
         limits = character.bodies[body].limits
         assert limits is not None
         assert np.degrees([limits.bend_lower, limits.bend_upper]) == pytest.approx([-bend, bend], abs=0.11)
+
+
+def neck_bends(skeleton: Skeleton) -> list[float]:
+    """How far the joints of its neck may bend [deg]."""
+    character = fit(motion(skeleton, {}))
+    neck = next(limb for limb in character.limbs if limb.kind == "neck")
+    limits = [limits for body in neck.bodies if (limits := character.bodies[body].limits) is not None]
+    assert len(limits) == len(neck.bodies)
+    return [float(np.degrees(each.bend_upper)) for each in limits]
+
+
+def test_a_longer_neck_bends_more() -> None:
+    """A swan's neck had the range of a person's; now it grows with the length, up to that of each joint alone."""
+    one = neck_bends(necked(4, 0.2))  # a person's, at its longest
+    long, longer, longest = (neck_bends(necked(4, length)) for length in (0.5, 1.0, 4.0))
+    assert one == pytest.approx([16.3] * 4, abs=0.11)
+    assert 1.3 * one[0] < long[0] < 0.8 * longer[0]
+    assert longer == pytest.approx([longer[0]] * 4)
+    assert longest == pytest.approx([60.0] * 4, abs=0.11)
+    assert neck_bends(necked(2, 0.4))[0] == pytest.approx(2.0 * neck_bends(necked(4, 0.4))[0], abs=0.2)
