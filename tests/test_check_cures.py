@@ -378,7 +378,8 @@ def test_a_walk_up_a_ground_that_nobody_knows_does_not_go_through_the_air(walk: 
 def test_a_figure_without_knees_is_not_sent_to_an_edit_that_refuses_it() -> None:
     clip = poise.load(MOTIONS.with_name("motions2") / "gltf" / "boxman.glb", clip="jump_running")
     found = findings(clip, "penetration")
-    assert [f for f in found if f.fails]
+    assert found
+    assert not [f for f in found if f.fails]  # without ankles, where its soles are is guessed
     assert not [c for f in found for c in f.cures if "poise edit" in c.text]
     with pytest.raises(InvalidValue, match="no leg with a knee"):
         ground(clip)

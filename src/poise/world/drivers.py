@@ -288,13 +288,15 @@ class Clip(Driver):
             most = PUSHES if self._pace > YIELDS * size else STOPS
             wanted = min(1.0, max(0.0, (most * scale - behind) / ((most - LAGS) * scale)))
             if not wanted:
-                self._is_held, self._stop = True, self._stop if self._share else self._next_stand(frame)
+                self._is_held, self._stop = True, self._stop if self._share else -1
         if self._is_held:
             goal = figure.goal.values
             goal.returns = goal.is_returning = False  # there is no way back to where the clip would be
             if np.hypot(*figure.goal.velocity) < SLOW * scale:
                 away = figure.goal.shift - figure.goal.ground - figure.goal.rest
                 figure.goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * away
+            if self._stop < 0 and self._is_calm():
+                self._stop = self._next_stand(frame)
             if self._stands is not None and self._stop >= 0:
                 wanted = max(0.0, float(self._stands.frames[self._stop]) - frame) * (1.0 - 0.5 ** (dt / EASED))
                 return min(wanted, max(self._rate, STRIDES))
@@ -311,6 +313,15 @@ class Clip(Driver):
         return (
             self._playback.track.points[k, points, :2] - self._playback.figure.problem.pose.places[points, :2]
         ).mean(axis=0)
+
+    def _is_calm(self) -> bool:
+        """Whether a held figure stands on both feet and hardly moves.
+
+        One that still rebounds from what it ran into needs its stride to stay up.
+        """
+        figure = self._playback.figure
+        are_down = (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()
+        return bool(are_down and np.hypot(*figure.goal.velocity) < SLOW * figure.scale)
 
     def _is_free(self, way: Array) -> bool:
         """Whether nothing stands in its way."""
