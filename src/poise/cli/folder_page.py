@@ -77,7 +77,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
             f'<tr class="{d.state}"><td>{name}</td><td>{d.state}</td>{numbers}'
             f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{message}</td></tr>"
         )
-    names = ("clip", "state", *columns, "see", "warnings and errors")
+    names = ("clip", "state", *columns, "see", "notes")
     heads = "".join(f"<th><button>{html.escape(c)}</button></th>" for c in names)
     states = Counter(d.state for d in done)
     left_out = f", {states[LEFT_OUT]} left out" if states[LEFT_OUT] else ""

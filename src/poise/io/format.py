@@ -22,6 +22,9 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.files import read_head
 
+RECORDED = (".html", ".png", ".gif", ".mp4")
+"""Extensions of recordings, which are no motions."""
+
 FORMATS: tuple[str, ...] = (
     "bvh",
     "asf_amc",
@@ -163,7 +166,10 @@ def format_for(path: Path) -> Format:
             f"{str(path)!r} has no extension, which says the format. Give one of {known}. "
             "A folder is written where a folder of clips is read, or all clips of a file (--clip all)."
         )
-    raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.")
+    recorded = (
+        " Pages, pictures and films are written with --record, as of view and simulate." if suffix in RECORDED else ""
+    )
+    raise UnknownName(f"No format is written to the extension {suffix!r} ({path}). Give one of {known}.{recorded}")
 
 
 def known_extensions(*, written: bool = False) -> tuple[str, ...]:
