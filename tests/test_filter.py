@@ -326,7 +326,7 @@ def test_a_hand_that_is_hit_gives_way_where_nobody_holds_the_root() -> None:
 
 def strictly_pushed(newtons: float, side: float) -> SimulationResult:
     """A figure that stands, its root held by nobody, pushed at the chest so far round from ahead to the left [deg]."""
-    figure, angle = standing(scene("walk", 1), 3.0), np.radians(side)
+    figure, angle = standing(scene("walk", 1), 4.0), np.radians(side)
     push = figure.force(newtons, np.cos(angle) * figure.ahead + np.sin(angle) * figure.aside)
     options = Options(physicality=Physicality(is_strict=True))
     return simulate(figure.motion, figure.character, pushes=[Push("chest", push, 0.5, 0.2)], options=options)

@@ -150,28 +150,42 @@ def test_a_full_disk_leaves_no_motion(tmp_path: Path, clip: Path, suffix: str) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("words", "record"),
-    [
-        ("simulate --terrain slope:5", "r.png"),
-        ("edit retime --factor 1", "r.html"),
-        *(
-            pytest.param("simulate --terrain slope:5", name, marks=pytest.mark.long)
-            for name in ("r.html", "r.gif", "r.mp4")
-        ),
-    ],
-)
-def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path, words: str, record: str) -> None:
-    """The motion fits, the recording does not: none is left, and what was there before stays."""
+@pytest.mark.parametrize("record", ["r.png", "r.html", "r.gif", "r.mp4"])
+def test_a_full_disk_leaves_no_part_of_a_set_of_files(tmp_path: Path, clip: Path, record: str) -> None:
+    """The motion does not fit: nothing is left, and what was there before stays."""
     (tmp_path / "a.bvh").write_text("before")
     one_sentence(
         command(
-            [*words.split(), clip, "-o", tmp_path / "a.bvh", "--overwrite", "--record", tmp_path / record],
+            [
+                "simulate",
+                "--terrain",
+                "slope:5",
+                clip,
+                "-o",
+                tmp_path / "a.bvh",
+                "--overwrite",
+                "--record",
+                tmp_path / record,
+            ],
             limits=lambda: largest_file(clip.stat().st_size + 500),
         )
     )
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bvh", "clip.bvh"]
     assert (tmp_path / "a.bvh").read_text() == "before"
+
+
+@pytest.mark.long
+def test_a_full_disk_leaves_a_clip_whose_recording_does_not_fit(tmp_path: Path, clip: Path) -> None:
+    """The motion fits: it stays, whole, and the shell says what is not written."""
+    words = ["edit", "retime", "--factor", "1", clip, "-o", tmp_path / "a.bvh", "--record", tmp_path / "r.html"]
+    done = command(words, limits=lambda: largest_file(clip.stat().st_size + 500))
+    kept, reason = done.stderr.decode("utf-8").splitlines()[-2:]
+    assert done.returncode == 2
+    assert kept.startswith("Written: ")
+    assert "Not written: " in kept
+    assert "cannot be written" in sentence(reason)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.bvh", "clip.bvh"]
+    assert poise.load(tmp_path / "a.bvh").frame_count == poise.load(clip).frame_count
 
 
 @pytest.mark.long
