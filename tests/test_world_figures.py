@@ -123,15 +123,21 @@ def test_figures_that_meet_at_once_agree_with_their_contacts(person: poise.Chara
     assert world.report()["contact_residual_p95_m_s"] < 1e-3  # 0.11 where no round counts on the figures' own answers
 
 
+def walking_among(scene: str, person: poise.Character, walk: Motion, folder: Path) -> World:
+    """A world of a person who walks from the origin along x, among what a scene says."""
+    file = folder / "scene.toml"
+    file.write_text('schema = "poise.scene/1"\n' + scene)
+    return World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+
+
 def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
     person: poise.Character, walk: Motion, tmp_path: Path
 ) -> None:
-    file = tmp_path / "wall.toml"
-    file.write_text(
-        'schema = "poise.scene/1"\n[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
+    scene = (
+        '[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
         '[[events]]\nmove = "wall"\nkeys = [{time = 4.5}, {time = 4.8, shift = [0.0, 0.0, 3.0]}]\n'
     )
-    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world = walking_among(scene, person, walk, tmp_path)
     for _ in range(800):
         world.step()
     x, _, z = np.array(world.figures[0].poses)[:, :3].T
@@ -142,11 +148,8 @@ def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
 
 
 def test_a_wall_does_not_whip_the_head(person: poise.Character, walk: Motion, tmp_path: Path) -> None:
-    file = tmp_path / "wall.toml"
-    file.write_text(
-        'schema = "poise.scene/1"\n[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
-    )
-    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    scene = '[[boxes]]\nname = "wall"\nplace = [1.5, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
+    world = walking_among(scene, person, walk, tmp_path)
     head, trunk = person.body_index("head"), person.body_index("chest")
     first, hit = world.bodies.figure_body[0], False
     for _ in range(200):
@@ -171,9 +174,7 @@ def test_a_wall_does_not_whip_the_head(person: poise.Character, walk: Motion, tm
 def test_a_walker_that_is_held_comes_to_a_stand_on_both_feet(
     person: poise.Character, walk: Motion, tmp_path: Path, scene: str
 ) -> None:
-    file = tmp_path / "held.toml"
-    file.write_text('schema = "poise.scene/1"\n' + scene)
-    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world = walking_among(scene, person, walk, tmp_path)
     for _ in range(650):
         world.step()
     poses = np.array(world.figures[0].poses)
@@ -188,12 +189,8 @@ def test_a_walker_that_is_held_comes_to_a_stand_on_both_feet(
 def test_a_walker_pushes_a_light_crate_and_does_not_climb_it(
     person: poise.Character, walk: Motion, tmp_path: Path
 ) -> None:
-    file = tmp_path / "crate.toml"
-    file.write_text(
-        'schema = "poise.scene/1"\n[[bodies]]\nname = "crate"\nplace = [1.6, 0, 0.2]\n'
-        "sides = [0.4, 0.4, 0.4]\nmass = 12\n"
-    )
-    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    scene = '[[bodies]]\nname = "crate"\nplace = [1.6, 0, 0.2]\nsides = [0.4, 0.4, 0.4]\nmass = 12\n'
+    world = walking_among(scene, person, walk, tmp_path)
     for _ in range(550):
         world.step()
     assert world.track[-1][0][world.bodies.names.index("scene/crate"), 0] > 2.0  # pushed

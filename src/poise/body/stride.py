@@ -1,4 +1,4 @@
-"""A rest pose that is a stride gives way to a frame of the clip in which the figure stands."""
+"""A standing pose, taken from the clip, for a figure whose rest pose is a stride."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from poise.core.errors import InvalidValue, MissingExtra, PoiseError
 from poise.core.typing import Array
 from poise.io.files import whole_file, write_atomically
+from poise.io.format import RECORDED
 from poise.show import browser, page
 from poise.show.camera import Camera, Follow
 from poise.show.join import side_by_side
@@ -259,7 +260,7 @@ log = logging.getLogger(__name__)
 
 PAINTERS = ("auto", "page", "plain")
 
-EXTENSIONS = (".html", ".png", ".gif", ".mp4")
+EXTENSIONS = RECORDED
 
 LEAD = 0.3
 """A page of a clip that is pushed opens so long before the push [s]."""

@@ -39,7 +39,7 @@ LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
 OVERLAPS = 0.05
-"""Who begins so far inside another is told so, times the scale [m]."""
+"""A figure that begins farther inside another than this is told, times its scale [m]."""
 
 ROUNDS = 20
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
