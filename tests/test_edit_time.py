@@ -148,6 +148,38 @@ def test_a_scaled_clip_scales_as_predicted() -> None:
     np.testing.assert_allclose(back.world[0], motion.world[0], atol=1e-12)
 
 
+def test_a_scaled_figure_is_judged_on_the_floor_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    motion, character = hop()
+    seen: list[poise.Character] = []
+
+    def findings_of(clip: Motion, figure: poise.Character, **_: object) -> tuple[Finding, ...]:
+        seen.append(figure)
+        return ()
+
+    monkeypatch.setattr("poise.edit.report.findings_of", findings_of)
+    scale(motion, 2.0)
+    scale(motion, 2.0, keep_size=True)
+    before, larger, _, same = seen
+    assert same is before
+    assert larger.floor == pytest.approx(2.0 * before.floor, abs=1e-12)
+    assert larger.leg_length == pytest.approx(2.0 * before.leg_length)
+    assert larger.mass == pytest.approx(8.0 * before.mass)
+    # its center of mass is the source's, K times as far, so every length that a check measures is
+    large = scale(motion, 2.0, keep_time=True, verify=False).motion
+    np.testing.assert_allclose(
+        center_of_mass(large, character.scaled(2.0)), 2.0 * center_of_mass(motion, character), atol=1e-9
+    )
+
+
+@needs_motions
+def test_a_new_size_and_time_find_no_other_floor() -> None:
+    toy = MOTIONS.with_name("motions2") / "gltf" / "character.glb"
+    if not toy.is_file():
+        pytest.skip("This clip is in the second set.")
+    report = scale(poise.load(toy, clip="walk"), 1.5).report
+    assert report["check"]["new"] == []
+
+
 def test_ten_times_as_tall_is_the_root_of_ten_slower() -> None:
     report = scale(hop()[0], 10.0).report
     assert report["after"]["duration_s"] / report["before"]["duration_s"] == pytest.approx(math.sqrt(10.0), abs=0.01)

@@ -7,7 +7,7 @@ joints fitted like any other, and single bodies that can be thrown at a figure.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate
 
@@ -76,6 +76,27 @@ class Character:
         """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.body.character.fit`."""
         fitted = fit_stages(source, mass=mass, masses=masses)
         return cls(**{part.name: getattr(fitted, part.name) for part in fields(fitted)})
+
+    def scaled(self, size: float) -> Character:
+        """The same figure this many times as large [1]: lengths by K, masses by K³, inertias by K⁵."""
+
+        def body(b: Body) -> Body:
+            rods = tuple(Capsule(size * c.start, size * c.end, size * c.radius) for c in b.capsules)
+            return replace(
+                b, offset=size * b.offset, com=size * b.com, capsules=rods,
+                mass=size**3 * b.mass, inertia=size**5 * b.inertia,
+            )  # fmt: skip
+
+        return replace(
+            self,
+            skeleton=self.skeleton.scaled(size),
+            bodies=tuple(body(b) for b in self.bodies),
+            contact_points=tuple(
+                replace(p, offset=size * p.offset, radius=size * p.radius) for p in self.contact_points
+            ),
+            leg_length=size * self.leg_length,
+            floor=size * self.floor,
+        )
 
     @cached_property
     def mass(self) -> float:

@@ -24,6 +24,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.edit.budget import Budget
 from poise.io.files import json_value, write_json
+from poise.phases.floor import carried_ground
 from poise.phases.points import pelvis
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
@@ -246,12 +247,13 @@ def verified(
     """The edit with what a check says before and after it in its report, and a note where it brought new findings.
 
     `check` in the report has the failing findings `before` and `after`, those that are `new`, those that follow from
-    what was `asked` for, and `skin_stretch`: how much longer an edge of the skin gets than it ever was.
+    what was `asked` for, and `skin_stretch`: how much longer an edge of the skin gets than it ever was. Both are judged
+    with the same figure on the same floor: what an edit leaves alone is not found a second time.
 
     Args:
         edited: The edit.
         motion: What was edited.
-        character: Its character; None fits one before and after, as `poise check` does.
+        character: Its character; fitted to the source if not given. Where the edit makes it larger, it is scaled.
         again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
         floor: Height of the floor, where it was given [m].
         terrain: The ground, where it was given, as `Terrain.parse` reads it.
@@ -262,11 +264,15 @@ def verified(
     if edited.motion is motion:
         return edited
 
-    def find(clip: Motion) -> tuple[Finding, ...]:
-        return findings_of(clip, character, floor=floor, terrain=terrain)
+    def find(clip: Motion, figure: Character | None = None) -> tuple[Finding, ...]:
+        return findings_of(clip, figure or character, floor=floor, terrain=terrain)
 
+    size = data["changed"].get("size", 1.0)
     try:
-        before, after = find(motion), find(edited.motion)
+        if character is None and floor is None and terrain is None and carried_ground(motion) is None:
+            character = character_of(motion)
+        larger = character if character is None or size == 1.0 else character.scaled(size)
+        before, after = find(motion), find(edited.motion, larger)
     except PoiseError:  # a figure that nothing can be said of
         return edited
     new = new_findings(before, after, moments)
@@ -274,7 +280,7 @@ def verified(
         new = tuple(f for f in new if not _turns_as_far(f, motion, edited.motion, moments))
     reasons = {} if asked is None else {f.name: asked(f) for f in new if asked(f)}
     wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
-    stretch = skin_stretch(motion, edited.motion, data["changed"].get("size", 1.0))
+    stretch = skin_stretch(motion, edited.motion, size)
     data["check"] = {
         "before": _listed(before),
         "after": _listed(after),
