@@ -32,12 +32,32 @@ def open_file(path: str, kind: str, rate: float) -> None:
         bpy.ops.wm.fbx_import(filepath=path, anim_offset=0.0)
     else:
         bpy.ops.import_scene.fbx(filepath=path, automatic_bone_orientation=False, anim_offset=0.0)
+        settle_clips()
     let_bones_move()
     curves = curves_by_path()
     settle_armatures(curves)
     settle_tips(curves)
     skin_every_vertex()
     put_keys_on_frames(rate)
+
+
+def settle_clips() -> None:
+    """Name clips and time their keys as the importer of Blender 4.5 does; before it there is only the one in Python.
+
+    That one makes an action of each object and clip, of which only the first is exported. Tracks of one name become one
+    clip. It counts keys in frames of the whole rate, and 29.97 frames per second are 30 to it.
+    """
+    bpy.context.scene.render.fps_base = 1.0
+    things = sorted(bpy.data.objects, key=lambda thing: -len(thing.name))
+    for action in bpy.data.actions:
+        thing = next((thing for thing in things if action.name.startswith(thing.name + "|")), None)
+        if thing is None or thing.animation_data is None:  # of a material or a shape
+            continue
+        name = action.name.removeprefix(thing.name + "|").removesuffix("|BaseLayer")
+        track = thing.animation_data.nla_tracks.new()
+        track.name = name
+        track.strips.new(name, 0, action)
+        thing.animation_data.action = None
 
 
 def let_bones_move() -> None:
