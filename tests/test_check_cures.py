@@ -12,10 +12,11 @@ import pytest
 import poise
 from poise.analysis import Analysis, analyze
 from poise.analysis.measures import implied_scale
-from poise.check.air import aimed_gravity, apex_change, gravity_cures, retimed_intervals, scale_of
+from poise.check.air import scale_of
 from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding, doubts
+from poise.check.gravity import aimed_gravity, apex_change, gravity_cures, retimed_intervals
 from poise.check.profile import Limit, load_profile
 from poise.check.whole import pace
 from poise.core import rotations
@@ -23,6 +24,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.edit import ballistic, ground, repair, spin
 from poise.edit.mend import Cures
+from poise.intake.anatomy import height_of
 from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.planted import hang
 
@@ -52,6 +54,12 @@ def numbers(text: str) -> list[float]:
 
 def retimed(motion: Motion, factor: float) -> Motion:
     return replace(motion, times=motion.times * factor, source=None)
+
+
+def sized(motion: Motion, factor: float) -> Motion:
+    """A figure so many times as tall, at the same frame rate."""
+    skeleton = motion.skeleton.scaled(factor)
+    return replace(motion, skeleton=skeleton, translations=motion.translations * factor, source=None)
 
 
 def moved(motion: Motion, shift: np.ndarray) -> Motion:
@@ -292,6 +300,23 @@ def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: M
         fps = 60.0 / factor
         assert f"--source-fps {fps * found.measure:g}" in found.cures[0].text
         assert fps * found.measure == pytest.approx(60.0), rate
+
+
+@needs_motions
+@pytest.mark.parametrize(("size", "names"), [(0.5, ("gravity",)), (2.0, ("gravity", "size"))])
+def test_a_height_that_makes_a_grown_person_is_the_first_cure_of_what_falls_wrong(
+    jump: Motion, size: float, names: tuple[str, ...]
+) -> None:
+    far = sized(jump, size)
+    for name in names:
+        (found,) = findings(far, name)
+        cure = re.search(r"say so: --height (\d+\.\d+)m", found.cures[0].text)
+        assert cure is not None, name
+        tall = float(cure.group(1))
+        assert not findings(sized(far, tall / height_of(far)), name)
+    grown = findings(retimed(jump, 1.3), "gravity")  # legs that are a person's: the timing is wrong
+    assert grown
+    assert not any("--height" in c.text for f in grown for c in f.cures)
 
 
 def test_what_needs_a_floor_warns_where_the_floor_is_not_known(walk: Motion) -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -396,6 +397,15 @@ def test_the_page_draws_the_player_s_plots_and_a_click_opens_the_frame(hop: Clip
         # no plot is wider than its room, and the heads stand at the first frame that a finding names
         assert shown.evaluate("[...document.querySelectorAll('.plot')].every(p => p.scrollWidth <= p.clientWidth + 1)")
         assert shown.evaluate("[...document.querySelectorAll('.play-head')].every(h => !h.hidden)")
+        # what names a level line begins beside it, whatever the axes leave behind
+        shown.evaluate(
+            "window.said = []; const was = CanvasRenderingContext2D.prototype.fillText;"
+            "CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {"
+            " window.said.push([text, this.textAlign]); return was.call(this, text, ...place); }; 0"
+        )
+        shown.emulate_media(color_scheme="dark")
+        until(shown, "window.said.some(([text]) => text === 'at rest')")
+        assert shown.evaluate("window.said.filter(([text]) => text === 'at rest').every(([, a]) => a === 'left')")
         # what is read in one clip moves nothing in the other
         curve = shown.locator(".plots[data-player] .u-over").first
         curve.hover(position={"x": 100, "y": 40})
@@ -422,3 +432,18 @@ def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> Non
                 assert shown.evaluate(room) > 0.4  # cures are read in lines, not in columns of a few letters
                 fits = "[...document.querySelectorAll('.pairs')].every(e => e.scrollWidth <= e.clientWidth)"
                 assert shown.evaluate(fits)
+
+
+@pytest.mark.long
+@needs_browser
+@needs_page
+def test_headers_of_findings_with_short_names_stay_whole(hop: ClipReport, tmp_path: Path) -> None:
+    written = tmp_path / "check.html"
+    short = replace(hop, findings=tuple(replace(f, name="spin") for f in hop.findings))
+    written.write_text(page([short], compare([]), load_profile("realistic")), encoding="utf-8")
+    lines = (
+        "[...document.querySelectorAll('h3 + table th:first-child')].map(h => {"
+        " const words = document.createRange(); words.selectNodeContents(h); return words.getClientRects().length; })"
+    )
+    with launched() as browser, opened(browser, written, size=(1000, 800), is_ready=False) as shown:
+        assert shown.evaluate(lines) == [1]

@@ -138,6 +138,16 @@ def test_opening_draws_once_and_only_the_plots_in_sight(browser: Browser, tmp_pa
 
 
 @pytest.mark.long
+def test_the_button_for_more_plots_is_in_sight_on_a_low_page(browser: Browser, tmp_path: Path) -> None:
+    line = Series("x", (0.9, 0.5, 0.1), np.sin(TIMES))
+    scene = replace(everything(), plots=tuple(Plot(f"plot {k}", "m", (line,)) for k in range(8)))
+    with opened(browser, written(scene, tmp_path), size=(1280, 480)) as page:
+        below = "const [a, b] = ['.more', '#plots'].map(s => document.querySelector(s).getBoundingClientRect().bottom)"
+        assert page.evaluate(f"(() => {{ {below}; return a - b; }})()") <= 0.5
+        assert page.inner_text(".more") == "Show 5 more"
+
+
+@pytest.mark.long
 def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_path: Path) -> None:
     figure = sliding_track(TIMES, speed=0.5)
     ghost = sliding_track(TIMES, speed=0.4, name="reference", style=GHOST)

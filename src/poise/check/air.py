@@ -13,14 +13,13 @@ from poise.analysis.angular_momentum import Tumble, off_steady
 from poise.analysis.measures import ImpliedScale, implied_scale
 from poise.check import thresholds as at
 from poise.check.finding import Cure, Finding, Trials, facing_at, length_words, ranked, stretches, turn_word, way_word
-from poise.check.profile import Limit, Profile
+from poise.check.gravity import FALLS, can_leap, gravity_cures, height_cure
+from poise.check.profile import Profile
 from poise.core import rotations
 from poise.core.errors import PoiseError
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 
-FALLS = 0.05
-"""A body falls if it does so with this part of gravity at least [1]."""
 SEEN_SPEED = 0.15
 """A horizontal speed nearer to even than this is not a fault, for a leg of 0.82 m [m/s]."""
 
@@ -116,11 +115,6 @@ def wrong_gravity(clip: Analysis) -> float | None:
     unsure = 2.0 / math.sqrt(float(trust.sum())) / clip.gravity
     least, most = at.PLAUSIBLE_GRAVITY
     return None if not share > 0.0 or least - unsure <= share <= most + unsure else share
-
-
-def can_leap(height: float, leg: float) -> bool:
-    """True if a body with such legs may leap so high [m]; of figures that are not of a person's size nobody knows."""
-    return height <= at.HIGHEST_LEAP * leg or not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]
 
 
 def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iterator[Finding]:
@@ -224,6 +218,7 @@ def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) ->
     heavy = flight.gravity_g > limit.most
     cures = [*gravity_cures(flight.first, flight.last, clip.motion.dt, flight.gravity_g, limit, leg)]
     if flight.gravity_g > FALLS:
+        cures += height_cure(clip, 1.0 / flight.gravity_g)
         cures.append(_ballistic("give the flight the frames it needs", flight, 0.5 * abs(math.log(flight.gravity_g))))
     seconds = f"{flight.last - flight.first + 1} frames ({flight.duration:.2f} s)"
     yield Finding(
@@ -399,97 +394,3 @@ def parabola_height(flight: FlightFit, times: Array) -> Array:
     """Height of the fitted parabola at the flight's frames [m], shape (n,); `times` are the clip's (F,) [s]."""
     t = times[flight.first : flight.last + 1] - flight.start_s
     return flight.start[2] + t * flight.velocity[2] - 0.5 * flight.gravity * t * t
-
-
-def aimed_gravity(gravity: float, limit: Limit) -> float:
-    """The gravity a cure aims at, in the same unit [g].
-
-    Halfway (in the logarithm) from the end of the allowed range that was passed to 1 g, or to the range's middle where
-    1 g is not allowed: the smallest change that passes with room for rounding to whole frames.
-    """
-    edge = limit.passed(gravity)
-    if limit.least <= 1.0 <= limit.most:
-        middle = 1.0
-    else:
-        middle = math.sqrt(max(limit.least, 1e-3) * min(limit.most, 1e3))
-    return math.sqrt(max(edge, 1e-3) * middle)
-
-
-def retimed_intervals(intervals: int, gravity: float, limit: Limit) -> int | None:
-    """Frames between take-off and landing at which the same path falls with an allowed gravity; None if no number does.
-
-    A path kept in space and played over k times the time falls with 1 / k² of its gravity.
-
-    Args:
-        intervals: Frame intervals of the flight as it is, at least 1.
-        gravity: What it falls with now [g], positive.
-        limit: What is allowed [g].
-    """
-    exact = intervals * math.sqrt(gravity / aimed_gravity(gravity, limit))
-    longer = gravity > limit.most
-    for count in (round(exact), math.ceil(exact) if longer else math.floor(exact)):
-        if count >= 2 and limit.allows(gravity * (intervals / count) ** 2):
-            return count
-    return None
-
-
-def apex_change(intervals: int, dt: float, gravity: float, limit: Limit) -> float:
-    """How much the path must rise above the chord between its ends, more than it does, to fall right [m].
-
-    A path over time T bends g T² / 8 off its chord; negative: the apex comes down.
-    """
-    duration = intervals * dt
-    return (aimed_gravity(gravity, limit) - gravity) * GRAVITY * duration**2 / 8.0
-
-
-def gravity_cures(first: int, last: int, dt: float, gravity: float, limit: Limit, leg: float) -> tuple[Cure, ...]:
-    """Cures of a flight that falls with the wrong gravity, smallest change first.
-
-    An apex that nobody leaps to is none.
-
-    Args:
-        first: Its first frame.
-        last: Its last frame.
-        dt: Time between frames [s].
-        gravity: What it falls with [g].
-        limit: What is allowed [g].
-        leg: Leg length, which the change of an apex is held against [m].
-    """
-    intervals = last - first
-    bend = apex_change(intervals, dt, gravity, limit)
-    apex = aimed_gravity(gravity, limit) * GRAVITY * (intervals * dt) ** 2 / 8.0
-    is_leap = bend < 0.0 or can_leap(apex, leg)
-    if gravity <= FALLS or intervals < 2:
-        if not is_leap:
-            return ()
-        up = (
-            f"give the flight an arc: raise the hips {length_words(bend)} in the middle of frames {first}–{last}, "
-            "following a parabola"
-        )
-        return (Cure(up, abs(bend) / leg),)
-    cures = []
-    count = retimed_intervals(intervals, gravity, limit)
-    if count is not None:
-        verb = "lengthen" if count > intervals else "shorten"
-        then = gravity * (intervals / count) ** 2
-        cures.append(
-            Cure(
-                f"{verb} the flight {intervals + 1}→{count + 1} frames (it then falls at {then:.2f} g)",
-                abs(math.log(count / intervals)),
-            )
-        )
-    if is_leap:
-        verb = "raise" if bend > 0.0 else "lower"
-        cures.append(
-            Cure(
-                f"{verb} the apex {length_words(abs(bend))} (it then falls at {aimed_gravity(gravity, limit):.2f} g)",
-                abs(bend) / leg,
-            )
-        )
-    cures.append(
-        Cure(
-            f"call gravity {gravity:.2g} in this shot, or the character {1.0 / gravity:.2g} × as tall as it is built",
-            abs(math.log(gravity)),
-        )
-    )
-    return ranked(cures)

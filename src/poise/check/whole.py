@@ -17,6 +17,7 @@ from poise.check import thresholds as at
 from poise.check.air import why_no_flight
 from poise.check.balance import judged_frames
 from poise.check.finding import Cure, Finding, ranked, stretches
+from poise.check.gravity import height_cure
 from poise.check.ground import feet
 from poise.check.profile import Profile
 from poise.core import rotations
@@ -214,6 +215,12 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
         return
     word = "slower" if scale.retime > 1.0 else "faster"
     times = max(scale.retime, 1.0 / scale.retime)
+    taller = height_cure(clip, scale.size) or [
+        Cure(
+            f"build the character {scale.size:.2g} × as tall, or read the file with another unit (--unit)",
+            abs(math.log(scale.size)),
+        )
+    ]
     yield Finding(
         "size",
         scale.size,
@@ -222,11 +229,8 @@ def _size(clip: Analysis, scale: ImpliedScale, profile: Profile) -> Iterator[Fin
         f"It moves like a body {scale.size:.2g} × as tall ({scale.reason})",
         ranked(
             [
+                *taller,
                 Cure(f"play it {times:.2f} × {word} (poise edit retime --factor {scale.retime:.2f})", math.log(times)),
-                Cure(
-                    f"build the character {scale.size:.2g} × as tall, or read the file with another unit (--unit)",
-                    abs(math.log(scale.size)),
-                ),
             ]
         ),
         "whole clip",
@@ -292,6 +296,7 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         f"The clip plays at the wrong speed: {reason}",
         ranked(
             [
+                *height_cure(clip, ratio**2),
                 Cure(f"read it at {fps:g} frames/s: --source-fps {fps:g} (it then plays {times} × {word})", 0.0),
                 Cure(
                     f"if it is meant to be at {label:.4g} frames/s, retime the whole clip by {factor:.3g} "

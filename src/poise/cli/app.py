@@ -331,10 +331,25 @@ def _complain(sentence: str) -> None:
     print(f"poise: {' '.join(sentence.split())}", file=sys.stderr)
 
 
+PARTS = {
+    "--interval": "--interval S:E, such as --interval 0.5:1.4",
+    "--start": "--start S and --end S",
+    "--end": "--start S and --end S",
+}
+"""How commands take a part of a clip: what they change of it, or what they read of it [s]."""
+
+
+def _options_of(context: Any) -> set[str]:
+    return {name for option in context.command.params for name in option.opts} if context else set()
+
+
 def _usage_sentence(error: Exception) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "poise"
     message = error.format_message()  # pyright: ignore[reportAttributeAccessIssue]
+    asked, known = getattr(error, "option_name", ""), _options_of(context)
+    if asked in PARTS and asked not in known and (other := [n for n in PARTS if n in known]):
+        message = f"No such option: {asked}. A part of the clip is given by {PARTS[other[0]]}."
     return f"{message if message.endswith(('.', '?')) else message + '.'} See {command} --help."
 
 

@@ -130,7 +130,7 @@ export class Plots {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "more";
-    button.textContent = `${count} more`;
+    button.textContent = `Show ${count} more`;
     button.addEventListener("click", () => {
       this.isWhole = true;
       this.paint(this.palette);
@@ -235,6 +235,7 @@ export class Plots {
     const ratio = devicePixelRatio;
     ctx.save();
     ctx.font = `${10 * ratio}px system-ui, sans-serif`;
+    [ctx.textAlign, ctx.textBaseline] = ["left", "alphabetic"]; // the axes leave theirs behind
     const taken: number[] = [];
     for (const [value, label] of plot.lines ?? []) {
       const y = u.valToPos(value, "y", true);
