@@ -20,6 +20,7 @@ class Live:
 
     def state(self, context):
         """All that the simulation of the next frames depends on."""
+        around.move_pushes(context.scene, self.rig)
         own = context.scene.poise
         arrows = [
             (tuple(map(tuple, o.matrix_world)), o.poise.force, o.poise.frame, o.poise.duration, o.poise.bone)

@@ -149,7 +149,7 @@ class POISE_OT_physics(JobOperator, bpy.types.Operator):
 
 
 class POISE_OT_add_push(bpy.types.Operator):
-    """Add a push on the active bone at the current frame: an arrow to turn and move"""
+    """Add a push on the active bone at the current frame: an arrow to turn, and to move to another bone"""
 
     bl_idname = PREFIX + "add_push"
     bl_label = "Add push"

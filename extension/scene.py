@@ -10,6 +10,7 @@ from bpy.props import (
     BoolProperty,
     CollectionProperty,
     FloatProperty,
+    FloatVectorProperty,
     IntProperty,
     PointerProperty,
     StringProperty,
@@ -79,12 +80,20 @@ class PoiseScene(bpy.types.PropertyGroup):
     is_checked: BoolProperty()
 
 
+def _stay(own, _context):
+    """A bone that was chosen holds until the arrow moves."""
+    own.seat = own.id_data.location
+
+
 class PoiseObject(bpy.types.PropertyGroup):
     """An empty as a push, or a mesh as a body."""
 
     is_push: BoolProperty()
     target: PointerProperty(name="Figure", type=bpy.types.Object, poll=_is_armature)
-    bone: StringProperty(name="Bone", description="Where it pushes")
+    bone: StringProperty(
+        name="Bone", description="What it pushes. Move the arrow to another bone, or choose it here", update=_stay
+    )
+    seat: FloatVectorProperty(description="Where the arrow was when its bone was chosen", subtype="XYZ")
     force: FloatProperty(name="Force", default=200.0, min=0.0, max=1e5, description="Newtons, along the arrow")
     frame: IntProperty(name="Frame", default=1, description="Frame in which it begins")
     duration: FloatProperty(name="Seconds", default=0.2, min=0.001, max=100.0)
@@ -97,8 +106,29 @@ def pushes(scene, armature):
     return [o for o in scene.objects if o.poise.is_push and o.poise.target == armature]
 
 
+def move_pushes(scene, made):
+    """An arrow that was moved pushes the bone nearest to its start, in the frame in which it begins."""
+    above = np.array(made.message["parents"])
+    begin = np.maximum(above, 0)
+    for empty in pushes(scene, made.armature):
+        own, at = empty.poise, np.array(empty.location)
+        is_carried = empty.animation_data is not None or empty.parent is not None
+        if is_carried or np.linalg.norm(at - np.array(own.seat)) < 1e-3:
+            continue
+        places = made.places[min(max(own.frame - made.frames[0], 0), len(made.places) - 1)]
+        along = places - places[begin]
+        share = ((at - places[begin]) * along).sum(axis=1) / np.maximum((along**2).sum(axis=1), 1e-12)
+        away = np.linalg.norm(places[begin] + np.clip(share, 0.0, 1.0)[:, None] * along - at, axis=1)
+        nearest = int(np.argmin(away))  # what is between two joints moves with the upper one
+        is_named_so = empty.name == f"Push {own.bone}"
+        own.bone = made.bones[nearest if share[nearest] >= 1.0 else begin[nearest]]
+        if is_named_so:
+            empty.name = f"Push {own.bone}"
+
+
 def read_pushes(scene, made):
     """Pushes for the server; the direction is that of the arrow in the frame in which it begins."""
+    move_pushes(scene, made)
     found, now = [], scene.frame_current_final
     for empty in pushes(scene, made.armature):
         own = empty.poise

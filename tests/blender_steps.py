@@ -306,6 +306,17 @@ def live() -> None:
         took.append(time.perf_counter() - began)
         seen.append(part("draw").preview.places[-1, 0].tolist())
     said["live"] = {"seconds": took, "ends": seen, "frames": len(part("draw").preview.frames)}
+    bones, there = running.rig.bones, running.rig.places[9]
+    said["live bones"] = []
+    for name in ("LeftForeArm", "RightUpLeg"):
+        child = running.rig.message["parents"].index(bones.index(name))
+        arrow.location = 0.5 * (there[bones.index(name)] + there[child]) + np.array([0.0, 0.0, 0.02])
+        bpy.context.view_layer.update()
+        running.state(bpy.context)
+        said["live bones"].append(arrow.poise.bone)
+    arrow.poise.bone = "Head"
+    running.state(bpy.context)
+    said["live bones"].append(arrow.poise.bone)
     said["live lines"] = len(part("draw").lines(bpy.context.scene))
 
 

@@ -211,6 +211,11 @@ def test_live_mode_follows_the_arrow(done: tuple[Path, dict[str, Any]]) -> None:
     assert done[1]["live lines"] > 3
 
 
+def test_an_arrow_that_is_moved_pushes_the_bone_it_is_at(done: tuple[Path, dict[str, Any]]) -> None:
+    assert done[1]["live bones"] == ["LeftForeArm", "RightUpLeg", "Head"]
+    assert done[1]["moved name"] == "Push RightUpLeg"
+
+
 def test_what_goes_wrong_is_one_sentence(done: tuple[Path, dict[str, Any]]) -> None:
     said = done[1]
     assert "no such bone" in said["bad bone"]
