@@ -28,7 +28,7 @@ def test_hard_falls_keep_to_the_bars(behavior: str, who: str, body: str, force: 
     assert report["fell"] is not None
     assert report["penetration_max_m"] < 5e-4
     assert report["body_penetration_max_m"] < 1e-3
-    assert report["root_residual_max"]["force_N"] < 1e-3, "rounding: 1e-5 N where joints meet their limits, else 1e-8"
+    assert report["root_residual_max"]["force_N"] < 1e-6
     assert report["solver"]["failures"] == 0
     assert report["solver"]["fallbacks"].get("bounds made soft", 0) <= 1, "narrow torque bands have a solution"
 

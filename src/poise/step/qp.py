@@ -119,14 +119,16 @@ def solve_full(problem: Gathered, warm: Flags | None = None, warm_bounds: Flags 
         scaled, multipliers, iterations, flag = _whole(p)
     if scaled is None:
         raise _infeasible(problem, flag)
+    # λ and s are zero or more before the equalities are met: later it would be undone
+    own = np.where(multipliers[nv : len(scaled)] < 0.0, 0.0, np.maximum(scaled[nv:], 0.0))
+    scaled = np.concatenate([scaled[:nv], own])
     scaled = _met(p.A[:equals], p.upper[len(p.q) :][:equals], p.size[:equals], scaled, nv)
     z = scaled * p.scale
     if not np.isfinite(z).all():
         raise _infeasible(problem, flag)
     residuals = _certify(p, scaled, multipliers)
     acting = multipliers[nv:][_places(problem)] * problem.bound_sign > 0.0
-    own = np.where(multipliers[nv : len(z)] < 0.0, 0.0, np.maximum(z[nv:], 0.0))  # λ and s
-    return FullAnswer(z[:nv], own[:n], own[n:], acting, residuals, iterations)
+    return FullAnswer(z[:nv], z[nv : nv + n], z[nv + n :], acting, residuals, iterations)
 
 
 def _places(problem: Gathered) -> Index:
@@ -241,17 +243,15 @@ def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
 
 
 def _met(A: Array, sides: Array, size: Array, z: Array, nv: int) -> Array:
-    """The answer with coefficients and slacks of zero or more, and accelerations, its first nv, that meet A z = sides.
+    """The answer with accelerations, its first nv, moved so that they meet A z = sides.
 
     An answer that does within a hair is returned as it is; `size` is what the rows were divided by.
     """
-    bounded = np.concatenate([z[:nv], np.maximum(z[nv:], 0.0)])
-    missed = sides - A @ bounded
+    missed = sides - A @ z
     if float(np.abs(size * missed).max(initial=0.0)) <= MISSED:
         return z
     own = A[:, :nv]
-    bounded[:nv] += own.T @ np.linalg.lstsq(own @ own.T, missed, rcond=None)[0]
-    return bounded
+    return np.concatenate([z[:nv] + own.T @ np.linalg.lstsq(own @ own.T, missed, rcond=None)[0], z[nv:]])
 
 
 def _infeasible(problem: Gathered, flag: int) -> StepInfeasible:
