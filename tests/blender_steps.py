@@ -317,6 +317,7 @@ def live() -> None:
     arrow.poise.bone = "Head"
     running.state(bpy.context)
     said["live bones"].append(arrow.poise.bone)
+    said["moved name"] = arrow.name
     said["live lines"] = len(part("draw").lines(bpy.context.scene))
 
 
