@@ -265,7 +265,7 @@ def test_files_appear_together_or_not_at_all(tmp_path: Path) -> None:
 
 
 START = """
-import runpy, signal
+import runpy, _signal as signal
 install = signal.signal
 def told(*what):
     install(*what)
@@ -301,7 +301,7 @@ def test_an_interrupt_at_any_moment_is_one_line(tmp_path: Path, clip: Path, afte
 
 
 def test_nothing_heavy_is_imported_before_an_interrupt_is_answered() -> None:
-    code = "import signal, sys; before = set(sys.modules); import poise.__main__; print(*set(sys.modules) - before)"
+    code = "import sys; before = set(sys.modules); import poise.__main__; print(*set(sys.modules) - before)"
     env = {**os.environ, "PYTHONPATH": str(SOURCE.parent)}
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=env, check=True)
     assert set(done.stdout.split()) == {"__future__", "poise", "poise.__main__"}
