@@ -54,17 +54,34 @@ def needs_packages(*names: str) -> list[pytest.MarkDecorator]:
 needs_browser = pytest.mark.skipif(bool(_missing()), reason=_missing() or "-")
 
 
+_running: list[tuple[Any, Browser]] = []
+"""Playwright and its browser, once a test of this process has needed them."""
+
+
 @contextmanager
 def launched() -> Iterator[Browser]:
-    """A browser; one serves a whole file of tests."""
+    """The browser of this process; `closed` ends it. Windows that are left open inside are closed."""
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=PATH, args=FLAGS, chromium_sandbox=False)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    if _running and not _running[-1][1].is_connected():
+        closed()
+    if not _running:
+        play = sync_playwright().start()
+        _running.append((play, play.chromium.launch(executable_path=PATH, args=FLAGS, chromium_sandbox=False)))
+    browser = _running[-1][1]
+    try:
+        yield browser
+    finally:
+        for context in browser.contexts:
+            context.close()
+
+
+def closed() -> None:
+    """Ends the browser of this process, if there is one."""
+    while _running:
+        play, browser = _running.pop()
+        browser.close()
+        play.stop()
 
 
 @contextmanager

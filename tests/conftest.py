@@ -1,18 +1,38 @@
-"""What a run of the tests begins with, and what it says at its end: what was not run, and how to get it."""
+"""What a run of the tests begins with, the browser, and what a run says at its end: what was not run, how to get it."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def pytest_configure() -> None:
     """Bytecode of sources and tests is kept, even where it is switched off: each process starts seconds sooner."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium without a screen; windows that a file of tests leaves open are closed after it."""
+    from tests.chromium import launched
+
+    with launched() as found:
+        yield found
+
+
+def pytest_unconfigure() -> None:
+    """One browser serves all tests of a process."""
+    if "tests.chromium" in sys.modules:
+        sys.modules["tests.chromium"].closed()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

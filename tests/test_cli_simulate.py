@@ -20,6 +20,7 @@ from poise.cli.outcome import SOLVER
 from poise.core.errors import PoiseError
 from poise.filter.setup import Counts
 from poise.phases.glitches import find_glitches
+from poise.show.scene.scene import Scene
 from tests.clips import MOTIONS, needs_motions
 from tests.interrupted import interrupted
 from tests.test_push import held
@@ -502,6 +503,20 @@ def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"
     assert json.loads(report.read_text(encoding="utf-8"))["frames"] >= 200
+
+
+def test_an_interrupt_while_drawing_says_what_is_written(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Scene) -> None:
+        raise KeyboardInterrupt
+
+    out, page = tmp_path / "out.bvh", tmp_path / "page.html"
+    monkeypatch.setattr(Scene, "__post_init__", interrupt)
+    assert run(["simulate", str(walk), "-o", str(out), "--record", str(page)]) == 130
+    assert f"Interrupted. Written: {out}. Not written: {page}." in capsys.readouterr().err
+    assert out.exists()
+    assert not page.exists()
 
 
 @pytest.mark.long

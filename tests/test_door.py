@@ -78,11 +78,14 @@ def scene() -> dict[str, Any]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """A folder with the files that examples name."""
+def files(tmp_path: Path, name: str) -> Path:
+    """A folder with the files that the example of a name reads."""
     motion, character = walk()
-    poise.save(motion.cut(0.0, 0.4), tmp_path / "walk.bvh")
-    poise.save_character(character, tmp_path / "raptor.toml")
+    lines = example(PUBLIC[name])
+    if "walk.bvh" in lines:
+        poise.save(motion.cut(0.0, 0.4), tmp_path / "walk.bvh")
+    if "raptor.toml" in lines:
+        poise.save_character(character, tmp_path / "raptor.toml")
     (tmp_path / "broken.bvh").write_text("HIERARCHY\nROOT Hips\n{\n  OFFSET 0 0\n}\n")
     return tmp_path
 

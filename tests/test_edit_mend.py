@@ -73,6 +73,10 @@ def test_a_budget_is_kept_and_less_is_done_for_it() -> None:
     budget = Budget(joint=0.5 * np.radians(whole["changed"]["joint_angle_max_deg"]))
     _, report = mend(planted, budget=budget)
     assert np.radians(report["changed"]["joint_angle_max_deg"]) <= budget.joint * (1.0 + 1e-6)
+
+
+def test_a_budget_of_nothing_leaves_the_clip_and_says_why() -> None:
+    planted = slide("sample", np.random.default_rng(5)).motion
     none, report = mend(planted, budget=Budget(joint=0.0, root=0.0))
     assert none is planted
     assert not report["steps"][0]["done"]

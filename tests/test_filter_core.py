@@ -157,7 +157,7 @@ def _stage_by_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimulatedCharacter, "begin", lambda self, now: begin(self, now) and False)
 
 
-@first_cases(2, "run", RUNS)
+@first_cases(1, "run", RUNS)
 def test_sensing_targets_and_reference_equal_their_twins(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, int] = {}
     _stage_by_stage(monkeypatch)

@@ -119,8 +119,7 @@ def test_a_push_moves_the_path_for_good(examples: Locomotion) -> None:
     assert walker.place[1] == pytest.approx(aside, abs=1e-3)
 
 
-@first_cases(1, "share", [0.5, pytest.param(1.0, marks=pytest.mark.long), 1.4])
-@pytest.mark.parametrize("who", ["examples", "beast"])
+@first_cases(1, "who, share", [(who, share) for who in ("examples", "beast") for share in (0.5, 1.0, 1.4)])
 def test_speed_asked_is_reached(who: str, share: float, request: pytest.FixtureRequest) -> None:
     made: Locomotion = request.getfixturevalue(who)
     speed = share * made.walk

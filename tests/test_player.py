@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ from poise.show.scene import (
     Vectors,
 )
 from poise.terrain import Terrain
-from tests.chromium import launched, needs_browser, opened, pixels, projected, seek, until
+from tests.chromium import needs_browser, opened, pixels, projected, seek, until
 from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
@@ -42,12 +41,6 @@ pytestmark = needs_browser
 
 TIMES = np.linspace(0.0, 4.0, 241)
 PURPLE = (0.55, 0.1, 0.75)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
 
 
 def written(scene: Scene, folder: Path, name: str = "page.html") -> Path:
@@ -359,7 +352,6 @@ def test_five_minutes_at_120_hz_scrub(browser: Browser, tmp_path: Path) -> None:
         assert page.evaluate("window.poise.chunks") <= 12
 
 
-@pytest.mark.long
 def test_a_phone_shows_it_whole(browser: Browser, tmp_path: Path) -> None:
     path = written(everything("A rather long title that a narrow screen must break into lines"), tmp_path)
     with opened(browser, path, size=(360, 640), has_touch=True, is_mobile=True) as page:

@@ -14,7 +14,7 @@ import pytest
 import poise
 from poise.show.scene import Control, Plot, Points, Row, Scene, Series, Vectors
 from poise.terrain import Terrain
-from tests.chromium import launched, needs_browser, opened, pixels, until
+from tests.chromium import needs_browser, opened, pixels, until
 from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
@@ -27,12 +27,6 @@ pytestmark = [needs_browser]
 pytest.importorskip("websockets", reason="the extra 'studio' is not installed")
 
 ONCE = np.array([0.0])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
 
 
 def live_scene(title: str = "Live") -> Scene:

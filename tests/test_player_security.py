@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 
 from poise.show.pack import pack
 from poise.show.page import recording_page
 from poise.show.scene import Layer, Plot, Points, Row, Scene, Series
 from poise.terrain import Terrain
-from tests.chromium import launched, needs_browser, opened
+from tests.chromium import needs_browser, opened
 from tests.clips import first_cases
 from tests.record_figures import sliding_track
 
@@ -26,12 +24,6 @@ pytestmark = needs_browser
 
 TIMES = np.linspace(0.0, 1.0, 31)
 EVIL = '</script><img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
 
 
 def page_of(scene: Scene, folder: Path) -> Path:

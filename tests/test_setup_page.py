@@ -17,7 +17,7 @@ from poise.body.character import Character, figure
 from poise.show.setup import BUNDLE, SetupPage, SetupSession
 from poise.tracking import PerformanceTracker, propose_roles
 from poise.tracking.calibration import standing_pose
-from tests.chromium import launched, needs_browser, opened, until
+from tests.chromium import needs_browser, opened, until
 from tests.setup_creature import creature
 
 if TYPE_CHECKING:
@@ -32,12 +32,6 @@ pytestmark = [
 MOST_ACTIONS = 60
 CLICK_SECONDS, DRAG_SECONDS, MOST_SECONDS = 1.5, 3.0, 180.0
 """How long a person takes."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from poise.show.synthesis_scene import GONE, scene_of_synthesis
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
-from tests.chromium import PATH, launched, needs_browser, opened, seek
+from tests.chromium import PATH, needs_browser, opened, seek
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -162,12 +161,6 @@ def test_a_strip_without_a_browser_shows_figure_and_things(tmp_path: Path) -> No
         record(scene, tmp_path / f"{name}.png", times=[0.2], painter="plain", camera="quarter")
         made_of[name] = np.asarray(Image.open(tmp_path / f"{name}.png").convert("RGB")).astype(int)
     assert (np.abs(made_of["all"] - made_of["bare"]).max(axis=2) > 20).sum() > 200
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launched() as found:
-        yield found
 
 
 @needs_browser

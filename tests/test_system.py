@@ -91,6 +91,24 @@ def test_a_read_only_installation_and_no_home(tmp_path: Path, clip: Path) -> Non
     assert json.loads((out / "a.json").read_text())["deviation"]["joint_angle_max_deg"] > 1.0
 
 
+def test_without_a_home_a_clip_is_simulated(tmp_path: Path, clip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, "/proc/nowhere")
+    words = [
+        "simulate",
+        clip,
+        "-o",
+        tmp_path / "a.bvh",
+        "--record",
+        tmp_path / "a.html",
+        "--report",
+        tmp_path / "a.json",
+    ]
+    assert run([*map(str, words), "--push", "chest 300 0 0 @0.1+0.1"]) == 0
+    assert json.loads((tmp_path / "a.json").read_text())["deviation"]["joint_angle_max_deg"] > 1.0
+    assert {p.name for p in tmp_path.iterdir()} == {"clip.bvh", "a.bvh", "a.html", "a.json"}
+
+
 @pytest.mark.long
 def test_a_folder_without_permission(tmp_path: Path, clip: Path) -> None:
     closed = tmp_path / "closed"
