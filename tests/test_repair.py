@@ -45,7 +45,7 @@ from poise.spacetime import balance, search, style
 from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.search import improve
-from poise.spacetime.spline import SPAN, Spline, fades, solve_band, solve_loop
+from poise.spacetime.spline import Spline, fades, solve_band, solve_loop
 from poise.spacetime.style import STILL
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
@@ -180,17 +180,18 @@ def test_what_a_spline_costs_beyond_its_ends_is_the_least_cost_of_fading_out() -
         assert float(np.sum((rows[:, 2:] @ rest + given) ** 2)) == pytest.approx(float(c @ squares[e] @ c), rel=0.02)
 
 
-def test_the_band_solver_is_a_dense_one() -> None:
+@pytest.mark.parametrize("span", [5, 6])
+def test_the_band_solver_is_a_dense_one(span: int) -> None:
     random = np.random.default_rng(5)
     count, size = 13, 3
-    rows = np.zeros((count, 9, (count + SPAN - 1) * size))
+    rows = np.zeros((count, 9, (count + span - 1) * size))
     for first in range(count):
-        rows[first, :, first * size : (first + SPAN) * size] = random.normal(size=(9, SPAN * size))
+        rows[first, :, first * size : (first + span) * size] = random.normal(size=(9, span * size))
     flat = rows[..., : count * size].reshape(-1, count * size)
     dense, gradient = flat.T @ flat, flat.T @ random.normal(size=len(flat))
-    H = np.zeros((count, SPAN, size, size))
+    H = np.zeros((count, span, size, size))
     for c in range(count):
-        for d in range(min(SPAN, count - c)):
+        for d in range(min(span, count - c)):
             H[c, d] = dense[(c + d) * size : (c + d + 1) * size, c * size : (c + 1) * size]
     free = np.ones(count, dtype=np.bool_)
     free[[0, 6]] = False
@@ -229,14 +230,14 @@ def test_the_step_begins_with_the_derivatives_of_the_cost(fps: float, monkeypatc
 
 def test_a_loop_is_solved_as_a_dense_system_with_ties() -> None:
     rng = np.random.default_rng(5)
-    count, size, lag = 9, 2, 5
+    count, size, lag, span = 9, 2, 5, 5
     whole = np.zeros((count * size, count * size))
-    for c in range(count - SPAN + 1):  # squares of rows that see SPAN coefficients each
-        rows = rng.normal(size=(12, SPAN * size))
-        whole[c * size : (c + SPAN) * size, c * size : (c + SPAN) * size] += rows.T @ rows
-    H = np.zeros((count, SPAN, size, size))
+    for c in range(count - span + 1):  # squares of rows that see span coefficients each
+        rows = rng.normal(size=(12, span * size))
+        whole[c * size : (c + span) * size, c * size : (c + span) * size] += rows.T @ rows
+    H = np.zeros((count, span, size, size))
     for c in range(count):
-        for d in range(min(SPAN, count - c)):
+        for d in range(min(span, count - c)):
             H[c, d] = whole[(c + d) * size : (c + d + 1) * size, c * size : (c + 1) * size]
     gradient, turn = rng.normal(size=(count, size)), np.array([[0.0, -1.0], [1.0, 0.0]])
     y = solve_loop(H, gradient, np.ones(count, dtype=np.bool_), turn, lag)
@@ -245,6 +246,31 @@ def test_a_loop_is_solved_as_a_dense_system_with_ties() -> None:
     tied = np.concatenate([free, np.kron(np.eye(count - lag), turn) @ free[: (count - lag) * size]])
     expected = np.linalg.solve(tied.T @ whole @ tied, -tied.T @ gradient.ravel())
     np.testing.assert_allclose(y[:lag].ravel(), expected, atol=1e-9)
+
+
+def test_offsets_of_drawn_clips_may_change_from_frame_to_frame() -> None:
+    motion, character = loaded(37)
+    for fps, spacing in ((60.0, 0.06), (24.0, 0.06), (12.0, 1.0 / 12.0)):
+        problem = problem_of(analyze(replace(motion, times=np.arange(motion.frame_count) / fps), character))
+        assert problem.spline.spacing == pytest.approx(spacing, rel=0.06)
+        assert problem.windows[1].shape[-1] == (5 if fps > 40.0 else 6)
+
+
+@pytest.mark.long
+def test_a_loop_is_solved_with_a_knot_in_each_frame() -> None:
+    walk = poise.load(poise.sample_path("walk"))
+    some = slice(12, 144, 4)
+    clip = replace(
+        walk, times=np.arange(33) / 16.0, translations=walk.translations[some], rotations=walk.rotations[some],
+        source=None,
+    )  # fmt: skip
+    loop = find_loop(clip)
+    assert loop.is_loop
+    assert not loop.repeats_first
+    edited = repair(clip, verify=False)
+    assert edited.report["chosen"]
+    assert SEAM_STAYS not in edited.report["notes"]  # it went round, and no frame sees its outermost coefficients
+    assert left_of(edited.report["after"]) < 0.5 * left_of(edited.report["before"])
 
 
 @pytest.mark.long

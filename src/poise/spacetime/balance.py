@@ -36,13 +36,13 @@ from poise.phases.glitches import glitch_frames
 from poise.phases.points import runs
 from poise.phases.travel import Loop, in_place_velocity
 from poise.spacetime.figure import Carried, Demand, Figure, Pose, carry, demand
-from poise.spacetime.spline import SPAN, Spline, fades
+from poise.spacetime.spline import Spline, fades
 from poise.spacetime.style import GAZE, REACHED, ease_of, ends_of, gaze_turns, head_of, strays_of
 
 RATE = 60.0
 """Frames a second at which a clip is looked at; one of more is thinned [1/s]."""
 KNOTS = 0.06
-"""Time between the knots of the offsets, two frames at least [s]."""
+"""Time between the knots of the offsets, a frame at least [s]."""
 ANGLE, LENGTH = math.radians(5.0), 0.03
 """σ, the offsets that cost one unit a frame: of a joint [rad]; of the root, for a leg of 0.82 m [m]."""
 SMOOTH = 0.05
@@ -163,15 +163,16 @@ class Problem:
         """Frames by the first coefficient that their balance sees, and the weights of what they see.
 
         Returns:
-            Frames (M + 2 (SPAN − 1), F), filled up with K: those of coefficient c are in row c + SPAN − 1. Weights of
-            the frame before, itself and after on SPAN coefficients from c on, shape (3, M + 2 (SPAN − 1), F, SPAN).
+            Frames (M + 2 (S − 1), F), filled up with K: those of coefficient c are in row c + S − 1, where S is the
+            most that three neighbors see. Weights of the frame before, itself and after on S coefficients from c on,
+            shape (3, M + 2 (S − 1), F, S).
         """
-        frames, lead = len(self.first), SPAN - 1
+        frames, lead = len(self.first), 3 + int((self.first[2:] - self.first[:-2]).max())
         group = self.first[np.maximum(np.arange(frames) - 1, 0)]
         place = np.arange(frames) - np.searchsorted(group, group)
         members = np.full((self.spline.count + 2 * lead, int(place.max()) + 1), frames)
         members[group + lead, place] = np.arange(frames)
-        weights = np.zeros((3, *members.shape, SPAN))
+        weights = np.zeros((3, *members.shape, lead + 1))
         for lag in (-1, 0, 1):
             k = np.arange(max(0, -lag), frames - max(0, lag))
             for n in range(4):
@@ -415,7 +416,7 @@ def problem_of(
 
 def _spline(times: Array, beyond: float = 0.0) -> Spline:
     """Knots for offsets over these times and a little beyond [s]."""
-    return Spline.over(float(times[0]), float(times[-1]) + beyond, KNOTS, 2.0 * float(np.median(np.diff(times))))
+    return Spline.over(float(times[0]), float(times[-1]) + beyond, KNOTS, float(np.median(np.diff(times))))
 
 
 def apply_offsets(character: Character, motion: Motion, offsets: Array, figure: Figure) -> Motion:

@@ -31,7 +31,7 @@ from poise.spacetime.balance import (
     slip_of,
 )
 from poise.spacetime.figure import Pose, demand_rows
-from poise.spacetime.spline import SPAN, solve_band, solve_loop
+from poise.spacetime.spline import solve_band, solve_loop
 from poise.spacetime.style import GAZE, REACHED, ends_of, gaze_turns, strays_of, turn_rows
 
 WEIGHTS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
@@ -48,6 +48,8 @@ TIGHTER = 8
 """Times that offsets beyond the budget are made dearer, at most."""
 PERSON = 70.0
 """Moments are reported for a figure of this mass [kg]."""
+UNSEEN = 1e-3
+"""Price of a step of a loop's coefficients, as a share of that of an offset: no frame may see the outermost [1]."""
 CHUNK = 64
 """Frames, or coefficients, whose rows are made at once."""
 
@@ -246,7 +248,8 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
         for c in range(begin, end):
             a, z = np.searchsorted(first[k], (c - 3, c + 1))
             on = _weights(basis[k][a:z], c - first[k][a:z])
-            H[c, :4] += (on[:, :1] * on).T.dot(square[a:z].reshape(z - a, -1)).reshape(4, len(used), len(used))
+            squares = square[a:z].reshape(z - a, len(used) ** 2)
+            H[c, :4] += (on[:, :1] * on).T.dot(squares).reshape(4, len(used), len(used))
     smooth = SMOOTH**4 * problem.price[:, used]
     stiff = np.zeros((spline.count, 4, len(used)))
     for low in range(4):
@@ -267,6 +270,7 @@ def _step(problem: Problem, seen: Look, weight: float, price: Array) -> Array:
     if problem.round is None:
         step[:, used] = solve_band(H, gradient, problem.is_free)
     else:
+        H[:, 0, range(len(used)), range(len(used))] += UNSEEN / (problem.plain * problem.ease**2)[used]
         turn = problem.round.turn_of(figure.size)[np.ix_(used, used)]
         step[:, used] = solve_loop(H, gradient, problem.is_free, turn, problem.round.pieces)
     return step
@@ -293,21 +297,21 @@ def _balance_rows(problem: Problem, seen: Look, weight: float, used: Index) -> t
 
 
 def _balance_squares(problem: Problem, rows: Array) -> Array:
-    """Σ rowᵀ row of the balance's rows (3, K + 1, 6, n) on the coefficients, a band (M, SPAN, n, n)."""
+    """Σ rowᵀ row of the balance's rows (3, K + 1, 6, n) on the coefficients, a band (M, S, n, n)."""
     count, (members, windows) = problem.spline.count, problem.windows
-    size, lead = rows.shape[3], SPAN - 1
-    H = np.zeros((count, SPAN, size, size))
+    size, span, lead = rows.shape[3], windows.shape[-1], windows.shape[-1] - 1
+    H = np.zeros((count, span, size, size))
     for begin in range(0, count, CHUNK):
         end = min(begin + CHUNK, count)
         groups = members[begin : end + 2 * lead]  # from coefficient begin − lead on
-        on = np.zeros((len(groups), SPAN, groups.shape[1], 6, size))
+        on = np.zeros((len(groups), span, groups.shape[1], 6, size))
         for lag in range(3):
             on += np.einsum("gfw,gfin->gwfin", windows[lag, begin : end + 2 * lead], rows[lag, groups])
         # of each coefficient, what the groups of frames that see it say, the first of them first
-        of = np.arange(end - begin + lead)[:, None] + np.arange(SPAN)
-        on = on.reshape(len(groups), SPAN, -1, size)[of, np.arange(lead, -1, -1)]
-        for d in range(SPAN):
-            high = on[d : end - begin + d, : SPAN - d].reshape(end - begin, -1, size)
+        of = np.arange(end - begin + lead)[:, None] + np.arange(span)
+        on = on.reshape(len(groups), span, -1, size)[of, np.arange(lead, -1, -1)]
+        for d in range(span):
+            high = on[d : end - begin + d, : span - d].reshape(end - begin, -1, size)
             low = on[: end - begin, d:].reshape(end - begin, -1, size)
             np.matmul(np.swapaxes(high, 1, 2), low, out=H[begin:end, d])
     return H

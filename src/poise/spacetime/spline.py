@@ -1,7 +1,7 @@
 """Offsets over time as cubic splines, and the linear system of their coefficients.
 
 A coefficient matters for four knots' time, and the six rows of a frame see its two neighbors too. So the normal
-equations of the coefficients are a band of SPAN blocks: H[c, d] is the block of coefficients c + d (rows) and c.
+equations of the coefficients are a band of blocks: H[c, d] is the block of coefficients c + d (rows) and c.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from scipy.interpolate import BSpline
 from scipy.linalg import cholesky, solve_triangular
 
 from poise.core.typing import Array, Flags, Index
-
-SPAN = 5
-"""Coefficients that three neighboring frames see, where knots are at least two frames apart."""
 
 
 @dataclass(frozen=True)
@@ -94,30 +91,30 @@ def solve_band(H: Array, gradient: Array, is_free: Flags) -> Array:
     """The step y of coefficients: H y = −gradient, where those that are not free stay at zero. Overwrites H.
 
     Args:
-        H: The band, lower half of a symmetric matrix: shape (M, SPAN, N, N), zero beyond the last coefficient.
+        H: The band, lower half of a symmetric matrix: shape (M, S, N, N), zero beyond the last coefficient.
         gradient: Shape (M, N), or several of them, (M, N, R).
         is_free: Shape (M,).
 
     Raises:
         numpy.linalg.LinAlgError: if the system is not positive definite.
     """
-    count, _, size, _ = H.shape
+    count, span, size, _ = H.shape
     for c in np.flatnonzero(~is_free):
         H[c, 0] = np.eye(size)
         H[c, 1:] = 0.0
-        for d in range(1, min(SPAN, c + 1)):
+        for d in range(1, min(span, c + 1)):
             H[c - d, d] = 0.0
     y = -gradient
     y[~is_free] = 0.0
-    for start in range(0, count, SPAN - 1):
-        _eliminate(H, start, min(SPAN - 1, count - start))
+    for start in range(0, count, span - 1):
+        _eliminate(H, start, min(span - 1, count - start))
     below = H[:, 1:].reshape(count, -1, size)
     for c in range(count):
         y[c] = solve_triangular(H[c, 0], y[c], lower=True, check_finite=False)
-        later = y[c + 1 : c + SPAN]
+        later = y[c + 1 : c + span]
         later -= (below[c, : len(later) * size] @ y[c]).reshape(later.shape)
     for c in range(count - 1, -1, -1):
-        later = y[c + 1 : c + SPAN]
+        later = y[c + 1 : c + span]
         later = later.reshape(-1, *y.shape[2:])
         y[c] -= below[c, : len(later)].T @ later
         y[c] = solve_triangular(H[c, 0], y[c], lower=True, trans=1, check_finite=False)
@@ -149,7 +146,8 @@ def solve_loop(H: Array, gradient: Array, is_free: Flags, turn: Array, lag: int)
 
 def _eliminate(H: Array, start: int, many: int) -> None:
     """Put the Cholesky factor of `many` coefficients from `start` on in their place, and take them out of the next."""
-    size, width = H.shape[2], many * H.shape[2]
+    span, size = H.shape[1:3]
+    width = many * size
     dense = np.zeros((width, width))
     for q in range(many):
         for r in range(q, many):
@@ -159,7 +157,7 @@ def _eliminate(H: Array, start: int, many: int) -> None:
     for q in range(many):
         for r in range(q, many):
             H[start + q, r - q] = upper[q * size : (q + 1) * size, r * size : (r + 1) * size].T
-    rest = min(SPAN - 1, len(H) - start - many)
+    rest = min(span - 1, len(H) - start - many)
     solved: list[Array] = []
     for r in range(rest):  # coefficient start + many + r sees those from start + r on
         coupling = np.concatenate([H[start + q, many + r - q].T for q in range(r, many)])
