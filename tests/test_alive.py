@@ -37,7 +37,7 @@ from poise.filter.forces import Push
 from poise.filter.giving import Give, GivingBody, Hit, Trunk, advance, giving_body, strengths
 from poise.filter.goal import PENDULUM
 from poise.filter.preset import Preset, load_preset
-from poise.filter.quasi_physical import AtRest, JointLimits
+from poise.filter.quasi_physical import AtRest, JointLimits, Physicality
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
@@ -477,7 +477,7 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
     assert arms[elbow]
     assert not arms[knee]
     hand = model.point_body == character.roles["left_hand"] + 1
-    bears = bearing(model, hand)
+    bears = bearing(model, State(model).at(model.q_rest(), np.zeros(model.nv)), hand)
     assert bears[elbow]
     assert not bears[knee]
     assert [yielding(*x) for x in ((0.4, 0.0), (0.28, 0.0), (0.1, 0.0), (0.1, 0.4), (0.1, 2.0))] == pytest.approx(
@@ -488,6 +488,36 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
     assert tense.torque[elbow] == 0.0 < loose.torque[elbow]
     assert loose.pose[elbow] == 0.0 < tense.pose[elbow]
     assert loose.rate[elbow] > tense.rate[elbow]
+
+
+def test_a_knee_on_the_ground_bears_the_thigh_and_leaves_the_shank_to_fall() -> None:
+    _, character = walk()
+    model = model_of(character)
+    hip, knee = (character.v_addresses[character.roles[f"left_{name}"]] for name in ("hip", "knee"))
+    state = State(model).at(model.q_rest(), np.zeros(model.nv))
+    places = state.points - state.data.xpos[character.roles["left_knee"] + 1]
+    at_knee, on_foot = np.zeros((2, model.point_count), dtype=np.bool_)
+    at_knee[np.argmin(np.linalg.norm(places, axis=1))] = True
+    on_foot[model.point_body == character.roles["left_foot"] + 1] = True
+    for touches, shank in ((at_knee, False), (on_foot, True)):
+        bears = bearing(model, state, touches)
+        assert bears[hip]
+        assert bears[knee] == shank
+
+
+def test_a_shank_in_the_air_comes_down_after_a_fall() -> None:
+    """Its foot whipped up as the trunk landed, and stood 0.2 m above its knee for half a second."""
+    motion, character = longer(3.0)
+    turn = rotations.from_rotation_vector(np.array([0.0, 0.0, np.radians(60.0)]))
+    x, y, _ = (1000.0 * rotations.rotate(turn, np.array([*direction_of(motion), 0.0]))).tolist()
+    strict = Options(physicality=Physicality(is_strict=True))
+    run = simulate(motion, character, pushes=[Push("chest", (x, y, 0.0), 1.0, 0.2)], options=strict)
+    assert run.report["events"][0]["outcome"] == "fallen"
+    high = body_positions(character, run.q)[..., 2] - character.floor
+    down = int(np.argmax(high[:, 0] < 0.45 * character.leg_scale))
+    feet, knees = ([character.roles[f"{side}_{x}"] for side in ("left", "right")] for x in ("foot", "knee"))
+    up = (high[down:, feet] > high[down:, knees] + 0.15 * character.leg_scale).any(axis=1)
+    assert np.count_nonzero(up) < 12
 
 
 def test_hips_and_knees_go_limp_after_a_fall_and_settle_later() -> None:

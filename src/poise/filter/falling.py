@@ -1,9 +1,9 @@
 """Targets of a figure that has lost its balance: hands go to the ground first, then muscles let go.
 
 Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; so is the neck in
-a fall backward. Then hips and knees go limp under what they bear, and other limbs sink by their own weight, slowed down
-by tissue; arms let the trunk down the last bit. After a second all joints settle where they are. What touches the
-ground is asked to stay where it is, as far as friction can.
+a fall backward. Then hips and knees go limp under what they bear, and limbs in the air sink by their own weight, slowed
+down by tissue, until they lie; arms let the trunk down the last bit. After a second limp joints settle where they are.
+What touches the ground is asked to stay where it is, as far as friction can.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
 LIMP_JOINTS, BEARING_JOINTS = ("hip", "knee"), ("shoulder", "elbow")
 """Joints that go limp as a figure comes down, and joints that yield near the ground: roles, of both sides."""
+PIVOT = 0.5
+"""A point that is nearer to a joint than this part of the way to the center of mass of what hangs there bears nothing
+of it [1]."""
 LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
 """Weight of a limp joint's torque against the pose of a falling figure [1]; rate at which tissue slows it down [1/s],
 twice as much at this speed [rad/s]."""
@@ -60,7 +63,7 @@ LOWERED, LOADED = 0.8, 5.0
 """They yield the less the faster the chest moves, up to this speed [m/s], and are slowed down more by this factor [1]:
 a trunk that drops throws the legs up."""
 LYING, CALMING = 1.0, 0.5
-"""After so long on the ground limp joints stiffen and limbs stop sinking; this takes so long [s]."""
+"""After so long on the ground limp joints stiffen; this takes so long [s]."""
 SETTLING = 0.3
 """So long after it has come down, joints that are not limp begin to follow more firmly what they are asked [s]."""
 LEAVING = 0.1
@@ -140,17 +143,23 @@ def joint_accelerations(error: Array, velocity: Array, weight: Array, high: Arra
     return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity + (1.0 - high) * weight
 
 
-def bearing(model: Model, touches: Flags) -> Flags:
+def bearing(model: Model, state: State, touches: Flags) -> Flags:
     """Dofs on which something hangs that lies on the ground, shape (nv,).
 
+    A point that touches near a joint bears nothing of what hangs on it: a knee on the ground leaves the shank to fall.
+
     Args:
-        model: Of the figure.
+        model, state: Of the figure.
         touches: Contact points on the ground, shape (P,).
     """
-    lies = np.zeros(model.body_count, dtype=np.bool_)
-    for body in model.point_body[touches]:
-        while body > 0 and not lies[body]:
-            lies[body], body = True, int(model.parents[body])
+    data, lies = state.data, np.zeros(model.body_count, dtype=np.bool_)
+    lever = PIVOT * np.linalg.norm(data.subtree_com - data.xpos, axis=1)
+    for point in np.flatnonzero(touches):
+        body = int(model.point_body[point])
+        far = np.linalg.norm(data.xpos - state.points[point], axis=1) > lever
+        while body > 0:
+            lies[body] |= far[body]
+            body = int(model.parents[body])
     return lies[model.dof_body]
 
 
@@ -212,6 +221,8 @@ def yielding(height: float, speed: float) -> float:
 def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags, arms: Array) -> Limpness:
     """How joints let go as the figure comes down: hips and knees give way under what lies on them, arms when it is low.
 
+    A leg that does not lie on the ground is not limp, so that its foot does not whip up as the trunk lands.
+
     Their torque is then asked to be τ = −d v⁺, that of tissue, until they settle. All other joints only follow the
     acceleration asked of them: the ground would shake limp feet.
 
@@ -219,7 +230,7 @@ def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags, arms: Array)
         velocity: Shape (nv,).
         fall: As it is.
         held: See `held_longer`, shape (nv,).
-        limp: See `limp_dofs`, shape (nv,).
+        limp: Those of `limp_dofs` that bear something, shape (nv,); see `bearing`.
         arms: How far each dof of an arm yields, zero for others, shape (nv,); see `yielding`.
     """
     calm, speed, loose = calmness(fall), np.abs(velocity), limp + arms
@@ -310,6 +321,20 @@ def presses(velocities: Array, normals: Array, gaps: Array, fastest: float) -> F
     """
     leaving = np.einsum("kc,kc->k", velocities, normals)
     return leaving < np.maximum(LEAVING, -fastest * gaps)
+
+
+def unthrown(velocities: Array, normals: Array, dt: float) -> Array:
+    """Fastest acceleration along the ground's normal of points that touch it [m/s²], shape (K,): it throws none up.
+
+    Else the ground would give the impulse that stops a joint at its limit, and a knee that lands would gain energy.
+
+    Args:
+        velocities: Against the ground [m/s], shape (K, 3).
+        normals: Of the ground, shape (K, 3).
+        dt: [s].
+    """
+    leaving = np.einsum("kc,kc->k", velocities, normals)
+    return (np.maximum(leaving, 0.0) + LEAVING - leaving) / dt
 
 
 def lands(velocities: Array, normals: Array, gaps: Array, dt: float, band: float) -> Flags:

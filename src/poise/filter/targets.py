@@ -214,14 +214,14 @@ def falling_targets(
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < falling.ON_GROUND * f.band
-    bears = falling.bearing(model, touches)
-    sinks = (1.0 - falling.calmness(fall)) * falling.sinking(model, state, bears)
+    bears = falling.bearing(model, state, touches)
+    sinks = falling.sinking(model, state, bears)
     trunk = roles.get("chest", 0) + 1
     chest = state.data.xpos[trunk].copy()
     along = state.body_point_motion(trunk, chest)[0]
     yields = falling.yielding(float(chest[2] - ground) / setup.scale, float(np.linalg.norm(along)))
     arms = np.where(setup.arms & bears, yields, 0.0)
-    limp = falling.limpness(state.v, fall, setup.held, setup.limp, arms)
+    limp = falling.limpness(state.v, fall, setup.held, setup.limp & bears, arms)
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, setup.held)
     joints = falling.joint_accelerations(error, state.v, sinks, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
@@ -240,7 +240,11 @@ def falling_targets(
     inertia = state.M.diagonal()
     damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
     joint_weight *= limp.pose
+    down, normals = np.flatnonzero(touches), f.ground_normals.reshape(-1, 3)[touches]
+    most = falling.unthrown(state.point_velocities[down] - f.ground_velocities[down], normals, setup.dt)
+    unthrown = AtLeast(PointAcceleration(down, -normals[:, None]), -most, setup.bound_weight, "ground throws nothing")
     made = usual._replace(
+        bounds=[*usual.bounds, unthrown],
         root=np.zeros(3), points=points, point_weight=GRIP * setup.preset.weights.end_effector * setup.mass * shares,
         goal=None, places=places, joints=joints, joint_weight=joint_weight, coefficients=None,
         torque=-damping * state.v, damping=damping, limp_weight=limp_weight,

@@ -475,7 +475,7 @@ class Lists:
         low, rest = 0.012 * self.character.leg_scale, np.zeros(state.model.point_count - count, np.bool_)
         touches = np.append(ground.gap < low, rest)
         held, error = self._held_longer, self.model.difference(q, fall.q, 1.0)
-        bears, tension = falling.bearing(self.model, touches), falling.tension(fall, held)
+        bears, tension = falling.bearing(self.model, state, touches), falling.tension(fall, held)
         pull = falling.joint_accelerations(error, v, falling.sinking(self.model, state, bears), tension)
         pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
         weight = np.concatenate([np.full(6, 1e-6), falling.tone(v, fall, held)])
