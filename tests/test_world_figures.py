@@ -18,6 +18,7 @@ from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.world import Clip, Goals, Ragdoll, World
+from poise.world.standing import Going, Sensed, Stands, go_on
 from tests.clips import MOTIONS, needs_motions
 
 CRATE = (
@@ -184,6 +185,35 @@ def test_a_walker_that_is_held_comes_to_a_stand_on_both_feet(
     for foot in feet:
         assert state.points[list(foot), 2].max() < person.floor + 0.04  # toes were 8 cm up, or a foot in the air
     assert np.abs(np.diff(poses[-100:], axis=0)).max() < 2e-3  # nothing trembles
+
+
+@pytest.mark.parametrize("height", [0.9, 0.35], ids=["hip", "shin"])
+def test_a_walker_at_a_rope_stays_on_its_feet(
+    person: poise.Character, walk: Motion, tmp_path: Path, height: float
+) -> None:
+    ends = f"start = [1.5, -1.2, {height}]\nend = [1.5, 1.2, {height}]\n"
+    rope = f'[[ropes]]\nname = "rope"\n{ends}pieces = 16\nmass = 0.15\nradius = 0.015\nslack = 0.02\n'
+    world = walking_among(rope, person, walk, tmp_path)
+    for _ in range(400):
+        world.step()
+    poses = np.array(world.figures[0].poses)
+    assert poses[-1, 0] < 1.9  # it is held
+    assert poses[:, 2].min() > 0.8  # at the hip it fell after 3.1 s
+
+
+def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
+    stands = Stands(np.array([100, 150]), np.zeros((2, 7)), np.zeros((2, 0, 3)), np.zeros((2, 0), dtype=np.bool_))
+    seen = Sensed(110.0, 1.0, -0.5, 0.0, is_pushed_back=True, is_free=False, are_feet_down=True, has_fallen=False)
+    going = Going(frame=110.0, rate=0.0, is_held=True)
+    for _ in range(50):
+        going = go_on(going, seen._replace(frame=going.frame), stands, dt=0.01, scale=1.0)
+    assert (going.frame, going.stop, going.share) == (110.0, -1, 0.0)  # it rebounds
+    for _ in range(80):
+        going = go_on(going, seen._replace(frame=going.frame, pace=0.0), stands, dt=0.01, scale=1.0)
+    assert (going.frame, going.stop, going.share) == (110.0, 0, 1.0)  # in the middle of the step that it is in
+    free = go_on(going, seen._replace(pace=0.0, is_pushed_back=False, is_free=True), stands, dt=0.01, scale=1.0)
+    assert not free.is_held
+    assert free.rate > 0.0
 
 
 def test_a_walker_pushes_a_light_crate_and_does_not_climb_it(

@@ -8,7 +8,6 @@ step. One that only its muscles move, or nothing, meets the ground as it meets b
 from __future__ import annotations
 
 import abc
-import itertools
 import math
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,9 +27,9 @@ from poise.filter import rising
 from poise.filter.falling import begun
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
-from poise.filter.goal import put_goal, smooth
+from poise.filter.goal import put_goal
 from poise.filter.preset import Preset, load_preset
-from poise.filter.sensing import Asked, feet_of
+from poise.filter.sensing import Asked, Given
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
@@ -39,7 +38,7 @@ from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_pl
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.tracking.run import dressed
-from poise.world.standing import Stands, stands_of
+from poise.world.standing import COMES, HEAVY, ROOM, Going, Stands, go_on, hold, sense, stands_of
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -49,31 +48,6 @@ AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
-LAGS, STOPS = 0.03, 0.15
-"""The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
-behind the clip's. At the second distance it comes to a stand [m]."""
-HELD = 3.0
-"""A figure counts as held back for so long after the last touch [s]."""
-STRIDES = 0.4
-"""While a foot is in the air, a clip runs at no less than this part of its speed [1]."""
-EASED = 0.05
-"""Half-life of changes of a clip's speed [s]."""
-TRAVELS = 0.3
-"""A clip that travels no faster than this never slows down [m/s]."""
-PUSHES, YIELDS = 0.35, 0.3
-"""What yields is pushed on: a figure that still goes at the second number, a part of its clip's speed [1], comes to a
-stand at the first distance [m], not at `STOPS`."""
-PACE = 0.05
-"""Half-life with which the speed of a figure is smoothed for this [s]."""
-COMES, FAR = 0.3, 0.7
-"""A figure comes to its stand within the first time. It looks in its clip for a place to stand as far ahead as the
-second [s]."""
-SETTLES, SLOW = 0.2, 0.1
-"""A figure that is held stops leaning toward where its clip would be, with the first number as half-life [s], unless
-something pushes it about faster than the second [m/s]."""
-WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
-"""A figure that is held goes on if nothing has touched it for the first time [s], and nothing heavier than the third
-number, a part of its own mass [1], is in its way within the second [m]."""
 
 
 class Lists(NamedTuple):
@@ -198,7 +172,9 @@ class Clip(Driver):
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
-        self._reset()
+        self._going = Going()
+        self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
+        self._stands: Stands | None = None  # found when something first holds the figure
         self._asked: Asked | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -217,126 +193,46 @@ class Clip(Driver):
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
         self._playback, figure = playback, playback.figure
-        self._reset()
+        self._going, self._poses, self._stands = Going(), None, None
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
 
-    def _reset(self) -> None:
-        self._frame, self._rate = 0.0, 1.0  # place in the clip [frames], and part of its speed
-        self._untouched, self._pace = math.inf, 0.0  # time since the last touch [s], and speed along the way [m/s]
-        self._is_held, self._stop, self._share = False, -1, 0.0  # which of the stands, and how far it has come into it
-        self._was_plain = True  # the step before was one from frame to frame of the clip
-        self._poses: tuple[Array, Array] | None = None  # those of the step before and of this one
-        self._stands: Stands | None = None  # found when something first holds the figure
-
     def ask(self, forces: Sequence[Force]) -> Lists | None:
-        figure, playback = self._playback.figure, self._playback
-        frame = min(self._frame, float(playback.frame_count - 2))
-        before = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
-        self._rate = rate = self._speed(frame, forces)
-        self._frame = following = frame + rate
-        stands, k, share = self._stands, self._stop, self._share
-        if stands is not None and k >= 0:
-            left = stands.frames[k] - following
-            comes = self._is_held and left * playback.dt < COMES
-            self._share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * playback.dt / COMES))
-        is_plain = rate == 1.0 and not share and not self._share and frame.is_integer()
-        if is_plain and (self._poses is None or self._was_plain):
-            given, self._poses = playback.at(int(frame), forces), None
-        else:
-            pose, touch = playback.pose(following), None
-            if stands is not None and (share or self._share):
-                model, eased = figure.model, smooth(self._share)[0]
-                stand = stands.poses[k].copy()
-                stand[:7] = pose[:7]
-                stand[2] = stands.poses[k, 2]
-                pose = model.integrate(pose, model.difference(pose, stand, 1.0), eased)
-                if self._is_held and share > 0.5:
-                    touch = stands.touch(k, (1.0 - share) * COMES)
-            given = playback.between((*before, pose), frame, rate, forces, touch)
-            self._poses = before[1], pose
-        self._was_plain = is_plain
+        playback, figure, before = self._playback, self._playback.figure, self._going
+        seen = sense(playback, before, forces, self._has_room)
+        if self._stands is None and before.is_held:
+            self._stands = stands_of(playback, figure.character)
+        self._going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
+        hold(figure.goal, before, going, dt=playback.dt, returns=self._options.after != "stay")
+        given, self._poses = self._given(before, going, forces)
         self._asked = asked = figure.ask(given)
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
 
-    def _speed(self, frame: float, forces: Sequence[Force]) -> float:
-        """Part of its speed at which the clip goes on from a frame: less where something holds the root back.
+    def _given(
+        self, before: Going, going: Going, forces: Sequence[Force]
+    ) -> tuple[Given, tuple[Array, Array] | None]:  # fmt: skip
+        """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
+        playback, frame = self._playback, going.frame - going.rate
+        if going.is_plain and (self._poses is None or before.is_plain):
+            return playback.at(int(frame), forces), None
+        earlier, now = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
+        pose, touch, stands = playback.pose(going.frame), None, self._stands
+        if stands is not None and (before.share or going.share):
+            if going.is_held and before.share > 0.5:
+                beyond = playback.pose(max(going.frame, float(stands.frames[going.stop])))[:2]
+                beyond -= stands.poses[going.stop, :2]
+                down = playback.track.flags[int(frame)]
+                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, beyond)
+            pose = stands.blend(playback.figure.model, pose, going)
+        return playback.between((earlier, now, pose), frame, going.rate, forces, touch), (now, pose)
 
-        A clip that went on would move the feet backward under a figure that cannot follow. So it comes to a stand.
-        """
-        playback, figure, k = self._playback, self._playback.figure, int(frame)
-        dt, scale = playback.dt, figure.scale
-        half = round(0.25 / dt)
-        path = playback.q[[max(k - half, 0), min(k + half, playback.frame_count - 1)], :2]
-        way = (path[1] - path[0]) / (2.0 * half * dt)
-        size = float(np.hypot(*way))
-        nothing = np.zeros(3)
-        touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
-        is_held = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
-        self._untouched = 0.0 if is_held else self._untouched + dt
-        self._pace += (1.0 - 0.5 ** (dt / PACE)) * (float(figure.v[:2] @ way) / max(size, 1e-9) - self._pace)
-        wanted, returns = 1.0, self._options.after != "stay"
-        if self._is_held:
-            if figure.fall is not None or (self._untouched > WAITS and self._is_free(way / size)):
-                self._is_held, self._untouched = False, math.inf
-                figure.goal.values.returns = returns
-        elif size > TRAVELS * scale and self._untouched < HELD and figure.fall is None:
-            lags = playback.q[k, :2] - figure.q[:2], self._feet_lag(k)
-            behind = max(float(lag @ way) for lag in lags) / size
-            most = PUSHES if self._pace > YIELDS * size else STOPS
-            wanted = min(1.0, max(0.0, (most * scale - behind) / ((most - LAGS) * scale)))
-            if not wanted:
-                self._is_held, self._stop = True, self._stop if self._share else -1
-        if self._is_held:
-            goal = figure.goal.values
-            goal.returns = goal.is_returning = False  # there is no way back to where the clip would be
-            if np.hypot(*figure.goal.velocity) < SLOW * scale:
-                away = figure.goal.shift - figure.goal.ground - figure.goal.rest
-                figure.goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * away
-            if self._stop < 0 and self._is_calm():
-                self._stop = self._next_stand(frame)
-            if self._stands is not None and self._stop >= 0:
-                wanted = max(0.0, float(self._stands.frames[self._stop]) - frame) * (1.0 - 0.5 ** (dt / EASED))
-                return min(wanted, max(self._rate, STRIDES))
-            wanted = 0.0
-        if not (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all():
-            wanted = max(wanted, STRIDES)
-        rate = wanted + 0.5 ** (dt / EASED) * (self._rate - wanted)
-        return wanted if abs(rate - wanted) < 1e-3 else rate
-
-    def _feet_lag(self, k: int) -> Array:
-        """How far the feet are behind those of a frame of the clip, on average, horizontally [m], shape (2,)."""
-        assert self.character is not None
-        points = list(itertools.chain(*feet_of(self.character)))
-        return (
-            self._playback.track.points[k, points, :2] - self._playback.figure.problem.pose.places[points, :2]
-        ).mean(axis=0)
-
-    def _is_calm(self) -> bool:
-        """Whether a held figure stands on both feet and hardly moves.
-
-        One that still rebounds from what it ran into needs its stride to stay up.
-        """
-        figure = self._playback.figure
-        are_down = (figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()
-        return bool(are_down and np.hypot(*figure.goal.velocity) < SLOW * figure.scale)
-
-    def _is_free(self, way: Array) -> bool:
+    def _has_room(self, way: Array) -> bool:
         """Whether nothing stands in its way."""
         figure = self._playback.figure
         reach = ROOM * figure.scale
         return self.room(way, reach, HEAVY * figure.mass) >= reach
-
-    def _next_stand(self, frame: float) -> int:
-        """The next place from a frame on at which the clip may come to a stand; −1 if there is none soon."""
-        assert self.character is not None
-        if self._stands is None:
-            self._stands = stands_of(self._playback, self.character)
-        ahead = self._stands.frames - frame
-        k = int(np.searchsorted(ahead, 0.0))
-        return k if k < len(ahead) and ahead[k] * self._playback.dt < FAR else -1
 
     def move(self, lists: Lists, force: Array) -> None:
         assert self._asked is not None

@@ -1,17 +1,54 @@
-"""Poses in which a figure that walks may stop: every leg as it stands below the body in the middle of its own step."""
+"""A clip whose figure is held: when it slows, waits, comes to a stand and goes on.
+
+In every step: `sense` what holds the figure, decide how the clip goes on (`go_on`), tell the figure's goal (`hold`). It
+stands in a pose in which every leg is as it stands below the body in the middle of its own step (`Stands`).
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index
+from poise.filter.forces import Force
+from poise.filter.goal import smooth
 from poise.filter.reference import Touch
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
+from poise.native import Block
+from poise.physics import Model
 
+LAGS, STOPS = 0.03, 0.15
+"""The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
+behind the clip's. At the second distance it comes to a stand [m]."""
+HELD = 3.0
+"""A figure counts as held back for so long after the last touch [s]."""
+STRIDES = 0.4
+"""While a foot is in the air, a clip runs at no less than this part of its speed [1]."""
+EASED = 0.05
+"""Half-life of changes of a clip's speed [s]."""
+TRAVELS = 0.3
+"""A clip that travels no faster than this never slows down [m/s]."""
+PUSHES, YIELDS = 0.35, 0.3
+"""What yields is pushed on: a figure that still goes at the second number, a part of its clip's speed [1], comes to a
+stand at the first distance [m], not at `STOPS`."""
+PACE = 0.05
+"""Half-life with which the speed of a figure is smoothed for this [s]."""
+COMES, BACK, FAR = 0.3, 0.3, 0.7
+"""A figure comes to its stand within the first time. It looks in its clip for a place to stand from the second back on,
+and as far ahead as the third [s]."""
+SLOW, CALM = 0.15, 0.1
+"""A figure that is held is calm once it has moved along its way no faster than the first number [m/s] for the second
+[s]; it may still rebound before."""
+SETTLES = 0.2
+"""As long as it is so slow, it stops leaning toward where its clip would be, with this half-life [s]."""
+WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
+"""A figure that is held goes on if nothing has touched it for the first time [s], and nothing heavier than the third
+number, a part of its own mass [1], is in its way within the second [m]."""
 BELOW = 0.15
 """A foot stands below the body if it is no farther ahead or behind than this part of the leg's length [1]."""
 
@@ -31,13 +68,175 @@ class Stands(NamedTuple):
     points: Array
     flags: Flags
 
-    def touch(self, k: int, left: float) -> Touch:
-        """Contacts of a figure that will stand in so many seconds."""
+    def next(self, frame: float, dt: float) -> int:
+        """Where the clip may come to a stand around a frame, the first place if there are several; -1 for none."""
+        ahead = self.frames - frame
+        k = int(np.searchsorted(ahead, -BACK / dt))
+        return k if k < len(ahead) and ahead[k] * dt < FAR else -1
+
+    def blend(self, model: Model, pose: Array, going: Going) -> Array:
+        """A pose of the clip (nq,), as far in the stand as the figure has come."""
+        stand = self.poses[going.stop].copy()
+        stand[:7] = pose[:7]
+        stand[2] = self.poses[going.stop, 2]
+        return model.integrate(pose, model.difference(pose, stand, 1.0), smooth(going.share)[0])
+
+    def touch(self, k: int, left: float, down: Flags, shift: Array) -> Touch:
+        """Contacts of a figure that will stand in so many seconds.
+
+        Args:
+            k: In which stand.
+            left: Until then [s].
+            down: Points that are on the ground now and stay there, shape (P,).
+            shift: How far beyond the place of the stand in the clip it will be, horizontally [m], shape (2,).
+        """
         flags, count = self.flags[k], len(self.flags[k])
-        times = np.where(flags, left, np.inf)
-        touches = flags & (left <= 0.0)
+        touches = flags & (down | (left <= 0.0))
+        times = np.where(touches, 0.0, np.where(flags, left, np.inf))
         progress = np.where(touches, 1.0, 0.0)
-        return Touch(touches, times, self.points[k], progress, np.where(touches, np.inf, np.zeros(count)))
+        return Touch(
+            touches, times, self.points[k] + np.append(shift, 0.0), progress, np.where(touches, np.inf, np.zeros(count))
+        )
+
+
+class Going(NamedTuple):
+    """How a clip goes on; one step hands it to the next.
+
+    Attributes:
+        frame, rate: Place in the clip after the step, and frames that the step goes on.
+        is_plain: The step goes from frame to frame of the clip.
+        untouched: Time since something last pushed the figure back [s].
+        pace: Speed of the figure along its way, smoothed [m/s].
+        is_held: Something holds the figure, and its clip waits.
+        stop, share: Which of the stands it comes to, -1 for none, and how far it has come into it, 0 … 1.
+        calm: For how long the figure has hardly moved [s].
+    """
+
+    frame: float = 0.0
+    rate: float = 1.0
+    is_plain: bool = True
+    untouched: float = math.inf
+    pace: float = 0.0
+    is_held: bool = False
+    stop: int = -1
+    share: float = 0.0
+    calm: float = 0.0
+
+
+class Sensed(NamedTuple):
+    """What a figure that plays a clip senses in a step.
+
+    Attributes:
+        frame: Place in the clip.
+        speed: Of the clip along its way [m/s].
+        pace: Of the figure along it [m/s].
+        behind: How far it is behind its clip [m]: its root or its feet, whichever are farther.
+        is_pushed_back: Something pushes it against its way.
+        is_free: Nothing is in the way of a figure that waits.
+        are_feet_down: All feet touch the ground in the clip, or in the stand.
+        has_fallen: It falls, lies or gets up.
+    """
+
+    frame: float
+    speed: float
+    pace: float
+    behind: float
+    is_pushed_back: bool
+    is_free: bool
+    are_feet_down: bool
+    has_fallen: bool
+
+
+def sense(playback: Playback, before: Going, forces: Sequence[Force], has_room: Callable[[Array], bool]) -> Sensed:
+    """What holds a figure that plays a clip.
+
+    Args:
+        playback: The clip and its figure.
+        before: How the clip went on so far.
+        forces: What acts on the figure.
+        has_room: Whether nothing is in the way in a direction (2,).
+    """
+    figure, frame = playback.figure, min(before.frame, float(playback.frame_count - 2))
+    k, half = int(frame), round(0.25 / playback.dt)
+    path = playback.q[[max(k - half, 0), min(k + half, playback.frame_count - 1)], :2]
+    way = (path[1] - path[0]) / (2.0 * half * playback.dt)
+    speed = float(np.hypot(*way))
+    way = way / max(speed, 1e-9)
+    nothing = np.zeros(3)
+    touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
+    is_pushed_back = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
+    waits = before.is_held and not is_pushed_back and before.untouched + playback.dt > WAITS
+    behind = 0.0
+    if not before.is_held and before.untouched < HELD:
+        points = np.concatenate(feet_of(figure.character))
+        feet = (playback.track.points[k, points, :2] - figure.problem.pose.places[points, :2]).mean(axis=0)
+        behind = max(float(lag @ way) for lag in (playback.q[k, :2] - figure.q[:2], feet))
+    return Sensed(
+        frame, speed, float(figure.v[:2] @ way), behind, is_pushed_back,
+        waits and has_room(way), bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
+        figure.fall is not None,
+    )  # fmt: skip
+
+
+def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scale: float) -> Going:
+    """How the clip goes on: slower where something holds the figure back.
+
+    A clip that went on would move the feet backward under a figure that cannot follow. So it waits, and comes to a
+    stand once the figure hardly moves: one that still rebounds needs its stride to stay up.
+
+    Args:
+        before: How it went on so far.
+        seen: What the figure senses.
+        stands: Where it may stand, once it was held.
+        dt: Of the step [s].
+        scale: Of lengths and speeds.
+    """
+    untouched = 0.0 if seen.is_pushed_back else before.untouched + dt
+    pace = before.pace + (1.0 - 0.5 ** (dt / PACE)) * (seen.pace - before.pace)
+    is_held, stop, wanted = before.is_held, before.stop, 1.0
+    if is_held:
+        if seen.has_fallen or seen.is_free:
+            is_held, untouched = False, math.inf
+    elif seen.speed > TRAVELS * scale and untouched < HELD and not seen.has_fallen:
+        most = PUSHES if pace > YIELDS * seen.speed else STOPS
+        wanted = min(1.0, max(0.0, (most * scale - seen.behind) / ((most - LAGS) * scale)))
+        if not wanted:
+            is_held, stop = True, before.stop if before.share else -1
+    calm = before.calm + dt if abs(pace) < SLOW * scale else 0.0
+    if is_held and stop < 0 and stands is not None and calm > CALM:
+        stop = stands.next(seen.frame, dt)
+    eased = 0.5 ** (dt / EASED)
+    if is_held and stands is not None and stop >= 0:
+        left = max(0.0, float(stands.frames[stop]) - seen.frame)
+        rate = min(left * (1.0 - eased), max(before.rate, STRIDES))
+    else:
+        wanted = 0.0 if is_held else wanted
+        wanted = wanted if seen.are_feet_down else max(wanted, STRIDES)
+        rate = wanted + eased * (before.rate - wanted)
+        rate = wanted if abs(rate - wanted) < 1e-3 else rate
+    frame, share = seen.frame + rate, before.share
+    if stands is not None and stop >= 0:
+        comes = is_held and (stands.frames[stop] - frame) * dt < COMES
+        share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
+    is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
+    return Going(frame, rate, is_plain, untouched, pace, is_held, stop, share, calm)
+
+
+def hold(goal: Block, before: Going, going: Going, *, dt: float, returns: bool) -> None:
+    """Let the goal of a held figure rest where the figure is: there is no way back to where its clip would be.
+
+    Args:
+        goal: Of the figure.
+        before, going: How its clip went on before this step, and in it.
+        dt: Of the step [s].
+        returns: A figure that is held no more goes home after stepping.
+    """
+    if going.is_held:
+        goal.values.returns = goal.values.is_returning = False
+        if going.calm > 0.0:
+            goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * (goal.shift - goal.ground - goal.rest)
+    elif before.is_held:
+        goal.values.returns = returns
 
 
 def stands_of(playback: Playback, character: Character) -> Stands:
