@@ -410,6 +410,19 @@ def test_a_wrong_time_base_is_refused() -> None:
         repair(poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2))
 
 
+def test_a_time_base_that_only_short_flights_let_pass_is_named(
+    walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules["poise.edit.repair"]
+    monkeypatch.setattr(module, "MUCH", 0.0)
+    said = []
+    for share in (1.5, 1.2, math.nan):
+        monkeypatch.setattr(module, "share_of_gravity", lambda seen, share=share: (share, 0.3))
+        said.append([n for n in repair(*walk, verify=False).report["notes"] if "times gravity" in n])
+    assert said[1:] == [[], []]
+    assert "--source-fps 49 " in said[0][0]
+
+
 @pytest.mark.long
 def test_a_wrong_time_base_may_be_trusted_and_a_smaller_budget_leaves_more() -> None:
     hop = poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2)

@@ -104,17 +104,22 @@ def wrong_gravity(clip: Analysis) -> float | None:
 
     Then the frame rate, the size or the timing is wrong. None where it may be right, or nothing flies.
     """
+    share, unsure = share_of_gravity(clip)
+    least, most = at.PLAUSIBLE_GRAVITY
+    return None if not share > 0.0 or least - unsure <= share <= most + unsure else share
+
+
+def share_of_gravity(clip: Analysis) -> tuple[float, float]:
+    """What the flights fall with in the median, over gravity, and twice its uncertainty [1]; NaN if nothing flies."""
     flights = [f for f in clip.flights if not why_no_flight(clip, f, needs_ends=False)]
     if not flights or clip.gravity <= 0.0:
-        return None
+        return math.nan, math.nan
     falls = np.array([f.gravity for f in flights])
     trust = 1.0 / np.maximum([f.gravity_error for f in flights], 1e-6) ** 2
     order = np.argsort(falls)
     middle = int(np.searchsorted(np.cumsum(trust[order]), 0.5 * trust.sum()))
     share = float(falls[order][middle]) / clip.gravity  # the median: a touch that was missed spoils one flight only
-    unsure = 2.0 / math.sqrt(float(trust.sum())) / clip.gravity
-    least, most = at.PLAUSIBLE_GRAVITY
-    return None if not share > 0.0 or least - unsure <= share <= most + unsure else share
+    return share, 2.0 / math.sqrt(float(trust.sum())) / clip.gravity
 
 
 def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iterator[Finding]:

@@ -13,8 +13,9 @@ import numpy as np
 from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.body.character import Character
 from poise.body.posing import root_mover
-from poise.check.air import wrong_gravity
+from poise.check.air import share_of_gravity, wrong_gravity
 from poise.check.clip import REPAIR_SHIFT, REPAIR_TURN, Wanted, on_ground
+from poise.check.thresholds import PLAUSIBLE_GRAVITY
 from poise.core.errors import InvalidValue, NotForThisClip
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags
@@ -291,7 +292,7 @@ def repair(
             budget=budget,
             character=body,
             amount=amount,
-            notes=_notes(seen, curve, number, said),
+            notes=_notes(seen, curve, number, in_full["force_rms"], said),
         )
         report.data["contacts"] = touches_of(seen.touch.flags, motion.times, body, held)
         report.data["curve"] = [point.report() for point in curve]
@@ -444,18 +445,25 @@ def _require_time(seen: Analysis) -> None:
     )
 
 
-def _notes(seen: Analysis, curve: Sequence[Point], number: int, said: Sequence[str]) -> tuple[str, ...]:
+def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, said: Sequence[str]) -> tuple[str, ...]:
     """What was said of a loop; why the clip is left as it is, or what is still missing; how that is measured."""
     notes = list(said)
-    if IN_ROUNDS not in said and (left := _left(curve, number)):
+    if IN_ROUNDS not in said and (left := _left(curve, number, force)):
         notes.append(left)
+    share, unsure = share_of_gravity(seen)
+    least, most = PLAUSIBLE_GRAVITY
+    if force > MUCH and share > 0.0 and not least <= share <= most:
+        notes.append(
+            f"The flights fall with {share:.2g} times gravity, but are so short that it may be {unsure:.1g} less. "
+            f"With --source-fps {seen.motion.fps / math.sqrt(share):.3g} they would fall with {seen.gravity:.3g} m/s²."
+        )
     if seen.filter.is_on:
         notes.append(f"Force and moment are measured after a low-pass ({seen.filter}), before and after alike.")
     return tuple(notes)
 
 
-def _left(curve: Sequence[Point], number: int) -> str:
-    """Why the clip is left as it is, or what is still missing; empty where little is."""
+def _left(curve: Sequence[Point], number: int, force: float) -> str:
+    """Why the clip is left as it is, or what is still missing, as a share of the weight; empty where little is."""
     start, chosen, best = curve[0], curve[number], curve[-1]
     if len(curve) == 1 and start.left < ENOUGH:
         return "The clip is physical already; it is left as it is."
@@ -474,9 +482,14 @@ def _left(curve: Sequence[Point], number: int) -> str:
             f"bring it to {100.0 * best.force:.0f} %, so the clip is left as it is. Are its contacts and frame rate "
             "right (--contacts, --source-fps)? With a --budget of your own, the repair changes all that it allows."
         )
-    if chosen.force > MUCH:
+    if force > MUCH:
+        why = (
+            "the budget is used up. A larger --budget goes on;"
+            if chosen.force > MUCH
+            else "the repaired clip touches at other times than it was solved for, such as where a limb goes deep;"
+        )
         return (
-            f"{100.0 * chosen.force:.0f} % of the weight is still held by nothing: the budget is used up. A larger "
-            "--budget goes on; glitches, wrong contacts or a wrong rate cannot be repaired (poise check names them)."
+            f"{100.0 * force:.0f} % of the weight is still held by nothing: {why} glitches, wrong contacts or a wrong "
+            "rate cannot be repaired (poise check names them)."
         )
     return ""
