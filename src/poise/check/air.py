@@ -169,12 +169,10 @@ class MassSlack:
 
     Attributes:
         up: Up or down.
-        aside: Across the line of the flight over the ground.
         level: Anywhere over the ground.
     """
 
     up: float
-    aside: float
     level: float
 
 
@@ -182,22 +180,43 @@ def mass_slack(clip: Analysis, flight: FlightFit) -> MassSlack:
     """The slack of one flight."""
     turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
     turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
-    line = clip.com[flight.last, :2] - clip.com[flight.first, :2]
     size = clip.character.leg_scale
     along = _bent(rotations.rotate(turns, np.array([0.0, 0.0, 1.0])))
     ahead, side = (
         _bent(rotations.rotate(turns, axis)) for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
     )
     across = at.MASS_CENTER_ACROSS * np.maximum(np.linalg.norm(ahead, axis=1), np.linalg.norm(side, axis=1)).max()
-    left = np.array([-line[1], line[0]]) / max(float(np.linalg.norm(line)), 1e-9)
     level = float(np.linalg.norm(along[:, :2], axis=1).max())
-    aside = level if is_on_the_spot(clip, flight) else float(np.abs(along[:, :2] @ left).max())
     least = at.MASS_CENTER + across
     return MassSlack(
         (least + at.MASS_CENTER_ALONG * float(np.abs(along[:, 2]).max())) * size,
-        (least + at.MASS_CENTER_ASIDE * aside) * size,
         (least + at.MASS_CENTER_ALONG * level) * size,
     )
+
+
+def explained(clip: Analysis, flight: FlightFit, off: Array) -> Array:
+    """What a center of mass modeled off by a little explains of a path over the ground off its even way [m], (n, 2).
+
+    The true center lies at a fixed offset c in the trunk, which carries it round. The likeliest c is
+
+        argmin  Σ_t |off_t − bent(R_t c)|² / (n σ²) + |c / s|²,
+
+    with σ = `MASS_CENTER` and s = `MASS_CENTER_ACROSS` across the trunk and `MASS_CENTER_ALONG` along it.
+
+    Args:
+        clip: Whose it is.
+        flight: The flight.
+        off: How far its n frames are off the even way [m], shape (n, 2).
+    """
+    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
+    turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
+    carried = np.stack([_bent(rotations.rotate(turns, axis))[:, :2] for axis in np.eye(3)], axis=2).reshape(-1, 3)
+    size = clip.character.leg_scale
+    spread = np.array([at.MASS_CENTER_ACROSS, at.MASS_CENTER_ACROSS, at.MASS_CENTER_ALONG]) * size
+    trust = 1.0 / (math.sqrt(len(off)) * at.MASS_CENTER * size)
+    rows = np.concatenate([trust * carried, np.diag(1.0 / spread)])
+    offset = np.linalg.lstsq(rows, np.concatenate([trust * off.ravel(), np.zeros(3)]))[0]
+    return (carried @ offset).reshape(off.shape)
 
 
 def _bent(path: Array) -> Array:
@@ -271,18 +290,18 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     line = path[-1] - path[0]
     share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / max(flight.duration, 1e-9)
     off = path - path[0] - share * line  # a free body covers even ground in even times
+    off = off - explained(clip, flight, off)
     if not is_on_the_spot(clip, flight):
         off = off - np.outer(off @ line, line) / float(line @ line)
     size = np.linalg.norm(off, axis=1)
     worst = int(np.argmax(size))
     far = float(size[worst])
-    most = limit.most + mass_slack(clip, flight).aside - at.MASS_CENTER * clip.character.leg_scale
-    if not limit.is_checked or far <= most:
+    if not limit.is_checked or far <= limit.most:
         return
     frame = flight.first + worst
     way = way_word(-off[worst], facing_at(clip, frame))
     yield Finding(
-        "track", far, most, stretches(size > most, flight.first),
+        "track", far, limit.most, stretches(size > limit.most, flight.first),
         f"{where.capitalize()} curves: seen from above it is {length_words(far)} beside its straight line of "
         f"{length_words(flight.track_length)} at frame {frame}",
         ranked([

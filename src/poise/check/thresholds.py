@@ -12,9 +12,8 @@ from poise.core.units import GRAVITY
 # What a body fitted to a skeleton knows of itself.
 MASS_CENTER = 0.01
 """How far the modeled center of mass drifts from the true one in a flight without a turn [m]."""
-MASS_CENTER_ALONG, MASS_CENTER_ASIDE, MASS_CENTER_ACROSS = 0.05, 0.025, 0.01
-"""How far off it lies along the trunk (to the sides of the flight, where bodies are even, less) and across it [m]: a
-body that turns over carries this error round."""
+MASS_CENTER_ALONG, MASS_CENTER_ACROSS = 0.05, 0.01
+"""How far off it lies along the trunk and across it [m]: a body that turns over carries this error round."""
 INERTIA, SAMPLED = 0.03, 1.0 / 3.0
 """How far the modeled inertia is off, and what turns between frames lose, over their square [1]: of a turn in the air,
 this part says nothing about spin."""
