@@ -17,8 +17,9 @@ from poise.check.balance import judged_frames, stands_beside
 from poise.check.clip import judge
 from poise.check.finding import FLAWS, Finding, doubts
 from poise.check.gravity import aimed_gravity, apex_change, gravity_cures, retimed_intervals
+from poise.check.ground import feet
 from poise.check.profile import Limit, load_profile
-from poise.check.whole import pace
+from poise.check.whole import pace, steps_of
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -291,6 +292,20 @@ def test_a_walk_with_bent_legs_tells_no_pace(walk: Motion) -> None:
     clip = analyze(retimed(walk, 0.5))
     assert pace(clip) is not None
     assert pace(replace(clip, floor=clip.floor + 0.2)) is None  # the hips are so much lower over it
+
+
+def test_a_touch_that_flickers_is_no_step(walk: Motion) -> None:
+    clip = analyze(walk)
+    steps, swings = steps_of(clip)
+    flags = clip.touch.flags.copy()
+    for columns in feet(clip).values():
+        on = np.flatnonzero(flags[:, columns].any(axis=1))
+        inside = [f for f in on[5:-5] if {f - 1, f + 1} <= set(on)]
+        flags[np.ix_(inside[::7], columns)] = False
+    torn = replace(clip, touch=replace(clip.touch, flags=flags))
+    assert (flags != clip.touch.flags).any()
+    assert steps_of(torn)[0] == pytest.approx(steps, abs=2.1 * walk.dt)
+    assert steps_of(torn)[1] == pytest.approx(swings, abs=2.1 * walk.dt)
 
 
 def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: Motion) -> None:

@@ -15,8 +15,8 @@ from poise.core.units import GRAVITY
 from poise.intake import Custom, read_as
 from poise.intake import table as tables
 from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
-from poise.intake.reading import _rate, doubted
-from poise.intake.scale import scale_candidates
+from poise.intake.reading import _rate, agrees_on, doubted
+from poise.intake.scale import Scale, scale_candidates, steps_keep_time
 from poise.samples import sample_path
 from tests.clips import MOTIONS, needs_motions
 
@@ -64,6 +64,35 @@ def test_the_less_gravity_the_sooner_feet_lose_a_body_and_its_size_and_way_up_do
         times=motion.times[:80],
     )
     assert least_gravity(Figure(still), "z") is None
+
+
+def test_what_a_flight_blurs_says_nothing_of_a_runners_feet() -> None:
+    motion = walk().frames(np.arange(0, walk().frame_count, 6))
+    assert least_gravity(Figure(motion), "z") is not None
+    gait = find_gait(Figure(motion))
+    assert gait is not None
+    assert gait.walks
+    motion.found["gait"] = replace(gait, aloft=0.4)  # the same frames as those of a run, whose stances end in flights
+    assert least_gravity(Figure(motion), "z") is None
+
+
+def test_uneven_steps_are_less_of_a_reason_to_call_them_too_quick() -> None:
+    def steps(spread: float) -> float:
+        motion = walk()
+        gait = find_gait(Figure(motion))
+        assert gait is not None
+        motion.found["gait"] = replace(gait, aloft=0.4, spread=spread)
+        even = steps_keep_time(Figure(motion), "z", (Scale(1.0, motion.fps), Scale(1.0, 2.0 * motion.fps)))
+        assert even is not None
+        return float(even.support[1] - even.support[0])
+
+    assert steps(0.04) < steps(0.3) < 0.0
+
+
+def test_a_rate_needs_more_than_one_kind_of_evidence() -> None:
+    motion = walk()
+    assert not agrees_on(motion, 2.0 * motion.fps)
+    assert agrees_on(replace(motion, times=2.0 * motion.times), motion.fps)
 
 
 @needs_motions

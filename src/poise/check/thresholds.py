@@ -54,6 +54,8 @@ PACE = 1.5
 """A walk is played at the wrong speed if its steps are off by this factor [1]."""
 LEAST_STEPS, LEAST_SWINGS, LEAST_PACE = 3, 3, 0.13
 """Steps and swings that tell, and the speed of a walk, in √(g leg) [1]."""
+SHORTEST_SWING = 0.25
+"""A step carries a foot at least this far, in legs [1]: touches of feet that stand may come and go."""
 LEAST_WAY, UPRIGHT_WALK = 2.0, 0.5
 """A walk goes so many legs far, and its trunk stays up: the cosine of its lean never falls below the second [1]."""
 TALL_WALK = 0.85

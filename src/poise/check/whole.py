@@ -23,7 +23,7 @@ from poise.check.profile import Profile
 from poise.core import rotations
 from poise.core.typing import Flags
 from poise.core.units import GRAVITY
-from poise.intake.reading import doubted_rate
+from poise.intake.reading import agrees_on, doubted_rate
 from poise.phases.flights import PLAUSIBLE_LEG, implied_fps
 
 
@@ -282,6 +282,8 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         slips = {r: abs(math.log(r / walk.slower)) + (at.OTHER_SLIP if r not in (0.5, 2.0) else 0.0) for r in SLIPS}
         fps = label * min(slips, key=lambda r: slips[r])
         reason = walk.reason
+        if not agrees_on(clip.motion, fps):
+            return
     ratio = fps / label
     if limit.allows(ratio):
         return
@@ -365,14 +367,26 @@ def landings(clip: Analysis) -> list[tuple[float, str]]:
 
 
 def steps_of(clip: Analysis) -> tuple[list[float], list[float]]:
-    """Times from one foot's landing to the next foot's, and for which a foot is in the air between two touches [s]."""
+    """Times from one foot's landing to the next foot's, and for which a foot swings between two touches [s].
+
+    A touch that ends and begins again where the foot already was is no step.
+    """
+    falls: list[tuple[float, str]] = []
+    swings: list[float] = []
+    least = at.SHORTEST_SWING * clip.character.leg_length
+    for foot, columns in feet(clip).items():
+        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
+        place = clip.touch.points[:, columns, :2].mean(axis=1)
+        for a, b in stretches(~on):
+            is_swing = a > 0 and b < len(on) - 1
+            if b == len(on) - 1 or (is_swing and float(np.linalg.norm(place[b + 1] - place[a - 1])) < least):
+                continue
+            falls.append((float(clip.times[b + 1]), foot))
+            if is_swing:
+                swings.append(float(clip.times[b + 1] - clip.times[a - 1]))
     order: list[tuple[float, str]] = []
-    for time, foot in landings(clip):
+    for time, foot in sorted(falls):
         if not order or order[-1][1] != foot:
             order.append((time, foot))
     steps = [b[0] - a[0] for a, b in pairwise(order) if b[0] > a[0]]
-    swings: list[float] = []
-    for columns in feet(clip).values():
-        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
-        swings += [float(clip.times[b + 1] - clip.times[a - 1]) for a, b in stretches(~on) if a > 0 and b < len(on) - 1]
     return steps, swings

@@ -18,7 +18,7 @@ from scipy import ndimage
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.intake.anatomy import Anatomy, anatomy_of
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_parts, bone_weights, runs, velocities
@@ -287,7 +287,7 @@ def _find_gait(figure: Figure) -> Gait | None:
     strides: list[float] = []
     lengths: list[float] = []
     turns: list[float] = []
-    stances: list[npt.NDArray[np.bool_]] = []
+    stances: list[Flags] = []
     for foot in feet:
         place, standing = _foot_stances(figure, foot)
         stances.append(standing)
@@ -318,7 +318,7 @@ def _find_gait(figure: Figure) -> Gait | None:
     )
 
 
-def _foot_stances(figure: Figure, foot: tuple[int, ...]) -> tuple[Array, npt.NDArray[np.bool_]]:
+def _foot_stances(figure: Figure, foot: tuple[int, ...]) -> tuple[Array, Flags]:
     """Where a foot is, shape (F, 3) [leg lengths], and in which of the frames it stands, by its own speed."""
     place = figure.places(foot)
     speed = np.linalg.norm(np.gradient(place, axis=0), axis=1)
@@ -374,7 +374,8 @@ def least_gravity(figure: Figure, up: str) -> float | None:
 
     A body of height z over the ground that stands on one foot and accelerates by c̈ needs its foot at
     p = c − z c̈ / (g + c̈_z), the zero-moment point of a body without spin. Played too fast it would fall off its feet.
-    None where no two feet stand in turn, or no gravity holds it.
+    In a run, frames count whose acceleration is smoothed over this stance alone, without flight. None where no two feet
+    stand in turn, or no gravity holds it.
     """
     swing, feet = find_swing(figure), figure.anatomy.feet
     if swing is None or len(feet) != 2:
@@ -387,6 +388,9 @@ def least_gravity(figure: Figure, up: str) -> float | None:
     bend = bend / figure.step**2
     standing = [_foot_stances(figure, foot)[1] for foot in feet]
     alone = standing[0] ^ standing[1]
+    gait = find_gait(figure)
+    if gait is None or not gait.walks:
+        alone = _all_along(standing[0] & ~standing[1], width) | _all_along(standing[1] & ~standing[0], width)
     alone[:half] = alone[count - half :] = False
     if alone.sum() < FEWEST_STANDING:
         return None
@@ -413,6 +417,11 @@ def least_gravity(figure: Figure, up: str) -> float | None:
             break
         least = gravity
     return least
+
+
+def _all_along(flags: Flags, width: int) -> Flags:
+    """Frames that have these flags in the whole window of this width about them [frames]."""
+    return np.asarray(ndimage.binary_erosion(flags, np.ones(width)), dtype=bool)
 
 
 def _smoothed(path: Array, width: int) -> tuple[Array, Array]:

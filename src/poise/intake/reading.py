@@ -34,6 +34,8 @@ PERSON = "a grown person has 0.82 m"
 """What a leg is compared with, in the reasons for a unit."""
 MISLABELED = {0.5: 0.01, 2.0: 0.01}
 """How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
+AGREED = 0.73
+"""Two rates that are as usual agree with what else shows the rate if one is so likely [1]: odds of e to 1."""
 DOUBTED = 0.6
 """A stated rate is doubted below this probability [1]."""
 
@@ -124,6 +126,16 @@ def doubted_rate(motion: Motion) -> Evidence | None:
         table = _rate_at_any_size(figure, "z", 1.0, Custom("", {}, {}).rates, True)
         _rate(motion.fps, Custom("motions", {}, {}), table, evidence, [])
     return evidence.get("implied_fps")
+
+
+def agrees_on(motion: Motion, fps: float) -> bool:
+    """True if a motion's frames fit this rate better than their own by more than one kind of evidence [1/s]."""
+    figure = Figure(motion)
+    if not figure.anatomy.legs:
+        return False
+    table = _rate_at_any_size(figure, "z", 1.0, {fps / motion.fps: 0.5}, False)
+    label = table.chance_of(lambda s: s.fps == motion.fps)
+    return len(table.testimonies) > 1 and 1.0 - label > AGREED
 
 
 def asked_again(motion: Motion) -> Motion:

@@ -163,6 +163,8 @@ def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
     fast, slow = (0.22, 0.4) if gait else (0.22, 0.6)
     if gait and on_foot:
         fast, slow = (0.18 if gait.walks else 0.24), 0.25  # a dance on the spot is quicker
+    if gait:  # whoever turns or stops takes some quick steps
+        fast = math.hypot(fast, gait.spread)
 
     def pace(scale: Scale) -> float:
         return scale.fps * math.sqrt(figure.leg * scale.unit / GRAVITY)
