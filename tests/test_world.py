@@ -15,13 +15,13 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
-from poise.physics.collisions import answer_free, find_sleepers, geom_speeds, spread_rows
+from poise.physics.collisions import answer_free, find_sleepers, geom_speeds, remember, spread_rows
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
 from poise.world import World, contacts, read_scene, rubble
-from poise.world.contacts import natural_residual, project, remember, split, split_cones, sweep_contacts
+from poise.world.contacts import natural_residual, project, split, split_cones, sweep_contacts
 from tests.clips import first_cases
 from tests.figures import FIGURES, random_state
 
@@ -135,6 +135,16 @@ def test_compiled_contacts_equal_their_twins() -> None:
         call(*given, contacts.SOFT, 7, 1e-2, *own)
         both.append(np.concatenate([x.ravel() for x in own]))
     assert np.allclose(*both, rtol=1e-10, atol=1e-10)
+    for is_linked in (False, True):
+        both, found = [], []
+        for call in (contacts.settle_contacts, contacts.settle_contacts.twin):
+            own, room = (v.copy(), np.zeros((K, 3)), np.full(K, np.nan)), np.empty(18 * K**2 + 36 * K)
+            awake = np.zeros((2, 3), dtype=np.bool_)
+            found.append(call(*given[:8], 1e-6 * contacts.SOFT, is_linked, 20, 30, 1e-2, 60, 1e-8, *own, room, *awake))
+            both.append(np.concatenate([x.ravel() for x in own]))
+        assert found == [0, 0]
+        assert np.allclose(*both, rtol=1e-7, atol=1e-7)
+        assert not is_linked or both[0][-K:].max() < 1e-6  # the law holds
     A, g, friction = random_problem(rng, K, 0.2)
     friction[3:], rows = 0.0, 3 * K - 4  # the last two take one row each
     inverse, scale = np.linalg.inv(A[:rows, :rows] + 0.5 * np.eye(rows)), rng.uniform(0.5, 2.0, K)

@@ -18,6 +18,8 @@ from poise.native import compiled
 
 SOLE = 3
 """A body with so many contact points stands on them."""
+NEAR = 0.04
+"""A contact of the same two bodies so near an earlier one starts from its impulse [m]."""
 
 
 class Touches(NamedTuple):
@@ -394,3 +396,34 @@ def _across(p: Array, d: Array, q: Array, g: Array) -> Array:
     normal = np.where(((normal**2).sum(axis=1) <= PARALLEL * long * wide)[:, None], along, normal)
     side = (normal * (p + 0.5 * d - q - 0.5 * g)).sum(axis=1, keepdims=True)
     return np.where(side >= 0.0, 1.0, -1.0) * normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
+def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
+    """Impulses to start from: of the nearest contact of the same two bodies in the step before, shape (K, 3)."""
+    out = np.zeros((len(touches.gaps), 3))
+    if before is not None:
+        taken = np.zeros(len(p), dtype=np.bool_)
+        head, following = np.empty(len(p) + 1, dtype=np.int64), np.empty(len(p), dtype=np.int64)
+        remember(
+            touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out
+        )  # fmt: skip
+    return out
+
+
+@compiled(
+    "const word bodies[k][2], const real places[k][3], const word before[m][2], const real places_before[m][3],"
+    "const real impulses[m][3], real near, flag taken[m], word head[h], word following[m], real p[k][3]"
+)
+def remember(bodies, places, before, places_before, impulses, near, taken, head, following, p):
+    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero.
+
+    The compiled one finds the bodies by lists, whose heads and followers need room.
+    """
+    del head, following
+    taken[:], p[:] = False, 0.0
+    for i, place in enumerate(places):
+        away = np.abs(places_before - place).max(axis=1)
+        away[taken | (before != bodies[i]).any(axis=1)] = np.inf
+        if len(away) and away.min() < near:
+            j = int(np.argmin(away))
+            taken[j], p[i] = True, impulses[j]

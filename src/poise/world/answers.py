@@ -149,8 +149,8 @@ def parting(gaps: Array, apart: Array, *, dt: float, scale: float) -> Array:
     return out
 
 
-def largest_forces(bodies: Bodies, figures: Sequence[Figure], touches: Touches) -> Array:
-    """Largest normal force of each contact [N], shape (K,): what the softer of its two parts takes.
+def largest_forces(bodies: Bodies, figures: Sequence[Figure]) -> Array:
+    """Largest normal force of one contact that each body takes [N], shape (B + 1,); the last is what never moves.
 
     Bodies of the scene, and figures that meet the ground as they meet bodies, take any force.
     """
@@ -165,7 +165,7 @@ def largest_forces(bodies: Bodies, figures: Sequence[Figure], touches: Touches) 
                     parts = character.carried(limb.bodies[0])
                     mass = sum(character.bodies[part].mass for part in parts)
                     most[first + np.array(parts)] = unit * min(ON_HEAD * mass, HARDEST * character.mass)
-    return most[np.maximum(touches.bodies, -1)].min(axis=1)
+    return most
 
 
 def surface_velocities(
@@ -379,17 +379,17 @@ def agree(
     label = np.empty(len(start), dtype=np.int64)
     label_islands(touches.trees, bodies.is_exact, label, np.empty(bodies.tree_count, dtype=np.int64))
 
-    def solve(own: Index, v: Array, p: Array) -> Impulses:
+    def solve(own: Index, v: Array, p: Array, *, is_linked: bool) -> Impulses:
         few = touches.of(own, bodies.width)
         most = few.rows.shape[-1]
         return solve_contacts(
             few, answers[own, ..., :most], bodies.first, bodies.width, bodies.is_exact, v, wanted[own], p,
-            largest[own], mass,
+            largest[own], mass, [np.arange(len(own))] if is_linked else [],
         )  # fmt: skip
 
     p, residual, wrong = start.copy(), np.zeros(len(start)), 0.0
     loose = np.flatnonzero(label < 0)
-    p[loose], v, residual[loose] = solve(loose, free, start[loose])
+    p[loose], v, residual[loose] = solve(loose, free, start[loose], is_linked=False)
     for island in np.unique(label[label >= 0]).tolist():
         own, mine = np.flatnonzero(label == island), [one for one in touched if label[one.contacts[0]] == island]
         along = [p[one.contacts].ravel() / dt for one in mine]
@@ -401,7 +401,7 @@ def agree(
             for one, per, a in zip(mine, change, without):
                 answers[one.contacts, one.side, :, : len(a)] = per.T.reshape(-1, 3, len(a))
                 v[one.dofs] = one.lists.step.state.v + dt * a
-            guess = solve(own, v, p[own])
+            guess = solve(own, v, p[own], is_linked=True)
             if as_is and not np.isfinite(guess.p).all():
                 as_is = False
                 continue

@@ -19,6 +19,7 @@ needs symmetry. Source: [Levine2012]_ section 3. Deviates: the paper uses sweeps
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,8 +42,6 @@ which no splitting is needed then [m/s]."""
 SOFT = np.array([0.002, 0.006, 0.006])
 """Added to the diagonal of A along the normal and the tangents, over the mass of a figure [1]: contacts that say the
 same share their load, and what is wedged between a foot and the ground is not held with any force it takes."""
-NEAR = 0.04
-"""A contact of the same two bodies so near an earlier one starts from its impulse [m]."""
 
 
 class Impulses(NamedTuple):
@@ -76,6 +75,7 @@ def solve_contacts(
     start: Array,
     largest: Array,
     mass: float,
+    islands: Sequence[Index] | None = None,
 ) -> Impulses:
     """Impulses at all contacts of a step.
 
@@ -89,38 +89,79 @@ def solve_contacts(
         start: Impulses to begin with, shape (K, 3).
         largest: Largest impulse along the normal [N s], shape (K,); contacts that need more may overlap.
         mass: Of a figure [kg].
+        islands: Contacts of each group that is solved exactly, where known (`islands_of`).
     """
     K, soft = len(touches.gaps), SOFT / mass
     if not K:
         return Impulses.none(0, v)
     trees, friction = touches.trees, touches.friction
     given = trees, first, width, touches.rows, answers, wanted, friction, largest
+    islands = [own for own in (islands_of(trees, exact) if islands is None else islands) if len(own) <= LARGEST]
+    is_linked = len(islands) == 1 and len(islands[0]) == K
+    p, now, residual = start.copy(), v.copy(), np.empty(K)
+    awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
+    if is_linked or not islands:
+        room = np.empty(18 * K**2 + 36 * K if is_linked else 7 * K)
+        limits = SWEEPS, MANY, SETTLED, QUICK, TOLERANCE
+        if settle_contacts(*given, soft, is_linked, *limits, now, p, residual, room, awake, later) >= 0:
+            return Impulses(p, now, residual)
+        p[:] = start
     diagonal = np.empty((K, 3))
     contact_diagonals(trees, touches.rows, answers, diagonal)
-    p, now = start.copy(), v.copy()
-    islands = [own for own in islands_of(trees, exact) if len(own) <= LARGEST]
-    dense = [_dense(touches, answers, width, own, soft) for own in islands]
     g = (_speeds(touches, first, width, v) - wanted).ravel()
-    is_one = len(islands) == 1 and len(islands[0]) == K
-    room = np.empty(18 * K**2 + 36 * K if is_one else 0)
-    if not is_one or newton(dense[0], g, friction, largest, QUICK, TOLERANCE, p, room) < 0:
-        p[:] = start
-        apply_impulses(trees, first, width, answers, p, now)
-        awake, later = np.ones(len(first), dtype=np.bool_), np.zeros(len(first), dtype=np.bool_)
-        sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
-        for own in islands:  # solved below
-            awake[trees[own][trees[own] >= 0]] = False
-        if awake.any():
-            sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
-        for own, A in zip(islands, dense):
-            p[own] = exactly(A, g.reshape(K, 3)[own].ravel(), friction[own], largest[own], p[own], start[own])
-    if islands:
-        now = v.copy()
-        apply_impulses(trees, first, width, answers, p, now)
+    apply_impulses(trees, first, width, answers, p, now)
+    sweep_contacts(*given, diagonal, soft, SWEEPS, SETTLED, now, p, awake, later)
+    for own in islands:  # solved below
+        awake[trees[own][trees[own] >= 0]] = False
+    if awake.any():
+        sweep_contacts(*given, diagonal, soft, MANY, SETTLED, now, p, awake, later)
+    for own in islands:
+        A = _dense(touches, answers, width, own, soft)
+        p[own] = exactly(A, g.reshape(K, 3)[own].ravel(), friction[own], largest[own], p[own], start[own])
+    now = v.copy()
+    apply_impulses(trees, first, width, answers, p, now)
     u = _speeds(touches, first, width, now) - wanted
-    residual = np.empty(K)
     law_residuals(u, p, friction, diagonal.mean(axis=1), largest, residual)
     return Impulses(p, now, residual)
+
+
+@compiled(
+    "const word trees[k][2], const word first[t], const word width[t], const real rows[k][2][3][w],"
+    "const real answers[k][2][3][w], const real wanted[k][3], const real friction[k], const real largest[k],"
+    "const real soft[3], word is_linked, word sweeps, word many, real settled, word quick, real tolerance, real v[nv],"
+    "real p[k][3], real residual[k], real room[m], flag awake[t], flag later[t]",
+    returns="word",
+)
+def settle_contacts(
+    trees, first, width, rows, answers, wanted, friction, largest, soft, is_linked, sweeps, many, settled, quick,
+    tolerance, v, p, residual, room, awake, later,
+):  # fmt: skip
+    """The whole solve where all contacts are swept, or all are linked to a figure and Newton's method finds them.
+
+    v are velocities without contact, p the impulses to begin with; it fills in those after. Returns −1 where Newton's
+    method fails, v as they were.
+    """
+    K, diagonal, u = len(friction), np.empty((len(friction), 3)), np.empty((len(friction), 3))
+    given = trees, first, width, rows, answers, wanted, friction, largest
+    contact_diagonals(trees, rows, answers, diagonal)
+    if is_linked:
+        A = np.empty((K, 3, K, 3))
+        delassus(trees, width, rows, answers, A)
+        A = A.reshape(3 * K, -1)
+        A[np.diag_indices(3 * K)] += np.tile(soft, K)
+        contact_speeds(trees, first, width, rows, v, u)
+        if newton(A, (u - wanted).ravel(), friction, largest, quick, tolerance, p, room) < 0:
+            return -1
+        apply_impulses(trees, first, width, answers, p, v)
+    else:
+        apply_impulses(trees, first, width, answers, p, v)
+        awake[:] = True
+        sweep_contacts(*given, diagonal, soft, sweeps, settled, v, p, awake, later)
+        if awake.any():
+            sweep_contacts(*given, diagonal, soft, many, settled, v, p, awake, later)
+    contact_speeds(trees, first, width, rows, v, u)
+    law_residuals(u - wanted, p, friction, diagonal.mean(axis=1), largest, residual)
+    return 0
 
 
 def _dense(touches: Touches, answers: Array, width: Index, own: Index, soft: Array) -> Array:
@@ -401,37 +442,6 @@ def law_residuals(u, p, friction, mean, largest, out):
 def contact_diagonals(trees, rows, answers, diagonal):
     """The diagonal of A, three numbers a contact."""
     diagonal[:] = np.einsum("ksrw,ksrw,ks->kr", rows, answers, trees >= 0)
-
-
-def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
-    """Impulses to start from: of the nearest contact of the same two bodies in the step before, shape (K, 3)."""
-    out = np.zeros((len(touches.gaps), 3))
-    if before is not None:
-        taken = np.zeros(len(p), dtype=np.bool_)
-        head, following = np.empty(len(p) + 1, dtype=np.int64), np.empty(len(p), dtype=np.int64)
-        remember(
-            touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out
-        )  # fmt: skip
-    return out
-
-
-@compiled(
-    "const word bodies[k][2], const real places[k][3], const word before[m][2], const real places_before[m][3],"
-    "const real impulses[m][3], real near, flag taken[m], word head[h], word following[m], real p[k][3]"
-)
-def remember(bodies, places, before, places_before, impulses, near, taken, head, following, p):
-    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero.
-
-    The compiled one finds the bodies by lists, whose heads and followers need room.
-    """
-    del head, following
-    taken[:], p[:] = False, 0.0
-    for i, place in enumerate(places):
-        away = np.abs(places_before - place).max(axis=1)
-        away[taken | (before != bodies[i]).any(axis=1)] = np.inf
-        if len(away) and away.min() < near:
-            j = int(np.argmin(away))
-            taken[j], p[i] = True, impulses[j]
 
 
 @compiled("const word trees[k][2], const flag is_figure[t], word label[k], word group[t]")

@@ -20,14 +20,14 @@ from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, U
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Companion, Force, Thing
-from poise.physics.collisions import CapsulePairs, Touches
+from poise.physics.collisions import CapsulePairs, Touches, remembered
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, largest_forces, overlaps, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
-from poise.world.contacts import Impulses, remembered
+from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
 from poise.world.muscles import Goals
@@ -170,6 +170,7 @@ class World:
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
             self.bodies.let_meet(k, ground=figure.meets_ground)
+        self._most = largest_forces(self.bodies, self.figures)
 
     # --- what a user does to it while it runs
 
@@ -396,7 +397,7 @@ class World:
         wanted[count:, 0] = limits
         if not self._is_settling:
             wanted += surface_velocities(touches, self._carried, self.time, self.dt)
-        return wanted, self.dt * largest_forces(self.bodies, self.figures, touches)
+        return wanted, self.dt * self._most[np.maximum(touches.bodies, -1)].min(axis=1)
 
     # --- the state
 

@@ -368,6 +368,41 @@ API void apply_impulses(word k, word t, word w, word nv, const word *trees, cons
             if (p[3 * i + r] != 0) push(trees + 2 * i, first, width, w, answers + 6 * w * i, r, p[3 * i + r], v);
 }
 
+API word settle_contacts(word k, word t, word w, word nv, word m, const word *trees, const word *first,
+                         const word *width, const real *rows, const real *answers, const real *wanted,
+                         const real *friction, const real *largest, const real *soft, word is_linked, word sweeps,
+                         word many, real settled, word quick, real tolerance, real *v, real *p, real *residual,
+                         real *room, flag *awake, flag *later) {
+    real *diagonal = room, *u = diagonal + 3 * k, *mean = u + 3 * k, *A = mean + k, *rest = A + 9 * k * k;
+    word n = 3 * k, left = m - 7 * k - 9 * k * k;
+    if (m < 7 * k) return -1;
+    contact_diagonals(k, w, trees, rows, answers, diagonal);
+    if (is_linked) {
+        if (left < n * n + 9 * n) return -1;
+        delassus(k, t, w, trees, width, rows, answers, A);
+        contact_speeds(k, t, w, nv, trees, first, width, rows, v, u);
+        for (word j = 0; j < n; j++) {
+            A[j * (n + 1)] += soft[j % 3];
+            u[j] -= wanted[j];
+        }
+        if (newton(n, k, left, A, u, friction, largest, quick, tolerance, p, rest) < 0) return -1;
+        apply_impulses(k, t, w, nv, trees, first, width, answers, p, v);
+    } else {
+        apply_impulses(k, t, w, nv, trees, first, width, answers, p, v);
+        memset(awake, 1, (size_t)t);
+        sweep_contacts(k, t, w, nv, trees, first, width, rows, answers, wanted, friction, largest, diagonal, soft, sweeps,
+                       settled, v, p, awake, later);
+        if (memchr(awake, 1, (size_t)t))
+            sweep_contacts(k, t, w, nv, trees, first, width, rows, answers, wanted, friction, largest, diagonal, soft, many,
+                           settled, v, p, awake, later);
+    }
+    contact_speeds(k, t, w, nv, trees, first, width, rows, v, u);
+    for (word j = 0; j < n; j++) u[j] -= wanted[j];
+    for (word i = 0; i < k; i++) mean[i] = (diagonal[3 * i] + diagonal[3 * i + 1] + diagonal[3 * i + 2]) / 3;
+    law_residuals(k, u, p, friction, mean, largest, residual);
+    return 0;
+}
+
 /* Twin in `physics/collisions.py`. */
 API void answer_free(word k, word t, word w, const word *trees, const real *inverse, const real *rows, real *answers) {
     word n = w < 6 ? w : 6;
