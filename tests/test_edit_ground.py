@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -292,3 +293,10 @@ def test_a_body_whose_knees_carry_it_is_not_lowered_and_lifted_by_turns() -> Non
     assert not edited.report["check"]["new"]
     root = edited.motion.world[0][:, 0] - clip.world[0][:, 0]
     assert np.abs(np.diff(root, axis=0)).max() < 0.06  # 0.091
+    # one leg turns much farther than slips ask for: the edit says how much of it turns no joint so far
+    (offer,) = [note for note in edited.report["notes"] if "turns by" in note]
+    found = re.search(r"--amount ([0-9.]+) no joint turns by more than 22°", offer)
+    assert found is not None
+    less = ground(clip, scope=Scope(amount=float(found[1])), verify=False).report
+    assert 20.0 < less["changed"]["joint_angle_max_deg"] < 22.5
+    assert less["after"]["foot_slide_mm_per_frame"] < less["before"]["foot_slide_mm_per_frame"]

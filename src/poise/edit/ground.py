@@ -26,7 +26,7 @@ from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.budget import Budget, Scope
 from poise.edit.legs import Leg, find_legs, knee_flexion, move_root
 from poise.edit.planting import MOST_LOWERED, Ground, plant
-from poise.edit.report import Changes, Edited, report_of, verified
+from poise.edit.report import Changes, Edited, report_of, rounded_down, verified
 from poise.edit.scale import sized
 from poise.phases.floor import carried_ground
 from poise.phases.travel import in_place_velocity
@@ -124,7 +124,7 @@ def ground(
         },
         budget=budget,
         amount=scope.amount,
-        notes=_cautions(changes, lifted, fixed, motion),
+        notes=_cautions(changes, lifted, fixed, motion, scope.amount),
     )
     edited = Edited(result, report)
 
@@ -320,7 +320,7 @@ def _measures(motion: Motion, character: Character | None, floor: float | None) 
     }
 
 
-def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion) -> tuple[str, ...]:
+def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion, amount: float) -> tuple[str, ...]:
     """What a user should look at: a size that is none, joints that turn far, a body that goes up or down far."""
     notes = []
     said, units = unlikely_leg(fixed.character.leg_length, motion)
@@ -329,9 +329,11 @@ def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion) ->
     frame, joint = (int(x) for x in np.unravel_index(np.argmax(changes.angles), changes.angles.shape))
     turn = math.degrees(changes.angles[frame, joint])
     if turn > FAR:
+        less = rounded_down(amount * 0.5 * FAR / turn, digits=2)
         notes.append(
             f"{changes.names[joint]} turns by {turn:.0f}° in frame {frame}, far more than slips and soles ask for: "
-            "look at the result there, or set a --budget."
+            f"look at the result there. With --amount {less:g} no joint turns by more than {0.5 * FAR:.0f}°; "
+            "a --budget sets another limit."
         )
     most = float(np.abs(lifted).max())
     if most > MOST_LOWERED * fixed.size:

@@ -180,7 +180,7 @@ def _require(
     if not over:
         return
     worst = max(over, key=lambda name: over[name])
-    keeps = _rounded_down(amount / over[worst])
+    keeps = rounded_down(amount / over[worst])
     if worst == "root":
         frame = int(np.argmax(changes.root_moved))
         what = f"moves the root {100 * seen[worst]:.3g} cm in frame {frame}"
@@ -203,11 +203,11 @@ def _require(
     )
 
 
-def _rounded_down(amount: float) -> float:
-    """To three digits; zero stays zero."""
+def rounded_down(amount: float, digits: int = 3) -> float:
+    """To so many digits; zero stays zero."""
     if not amount > 0.0:
         return 0.0
-    unit = 10.0 ** (math.floor(math.log10(amount)) - 2)
+    unit = 10.0 ** (math.floor(math.log10(amount)) - digits + 1)
     return round(math.floor(amount / unit * (1.0 + 1e-12)) * unit, 12)
 
 
