@@ -60,8 +60,15 @@ def test_a_run_that_is_its_clip_costs_nothing() -> None:
 
 def test_learning_lowers_the_cost_and_the_file_runs(tmp_path: Path) -> None:
     pytest.importorskip("cma")
-    found = learn(reach(), held_out=reach(True), tries=4, population=4, seed=1)
-    assert found.after.cost < found.before.cost
+    costs: list[float] = []
+    found = learn(
+        reach(), held_out=reach(True), tries=4, population=4, seed=1, on_try=lambda _, cost, __: costs.append(cost)
+    )
+    assert len(set(costs)) == 4
+    # the best try is kept, which is neither the last one nor the start; the file has four digits of each weight
+    assert costs[-1] > 1.2 * min(costs)
+    assert found.after.cost == pytest.approx(min(costs), rel=0.02)
+    assert found.after.cost < 0.5 * found.before.cost
     assert found.before.fell is None
     found.save(tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text()

@@ -218,7 +218,7 @@ MOST_POSES = 1500
 """Poses that decide shape, limbs and contact points; the limits look at every pose of the clip."""
 
 
-STRETCHED = 1.2
+DRAWN_TALLER = 1.2
 """A drawn figure is no taller when stretched out than this, against its rest pose [1]."""
 
 
@@ -340,7 +340,7 @@ def _height(skeleton: Skeleton, frames: Frames, anatomy: Anatomy, leg_length: fl
         return max(heights) if anatomy.limbs("neck") else max(*heights, height_of(skeleton))
     stretched = max(*heights, 2.0 * leg_length)
     if skeleton.skin is not None and anatomy.limbs("arm"):  # without arms it may crouch on bent legs, as birds do
-        stretched = min(stretched, STRETCHED * height_of(skeleton))
+        stretched = min(stretched, DRAWN_TALLER * height_of(skeleton))
     low, high = anthropometry.PERSON_HEIGHTS
     if low <= stretched <= high or len(anatomy.limbs("leg")) != 2:
         return stretched

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from poise.synthesis.behaviors.behavior import Behavior
 
 
-class NamedHelp(TyperCommand):
-    """A command whose --help, given a behavior too, also tells of that behavior; `learn` is a command of its own."""
+class SynthesizeCommand(TyperCommand):
+    """`poise synthesize`: --help after a behavior describes that behavior, too; `learn` is a command of its own."""
 
     _arguments: tuple[str, ...] = ()
 

@@ -47,7 +47,7 @@ TRIES = 6
 class Common:
     """What every edit is given: each field is an option of every edit (`command`)."""
 
-    file: options.File
+    file: options.FileOrFolder
     output: options.OutputNeeded
     amount: options.Amount = 1.0
     budget: options.Budget = None

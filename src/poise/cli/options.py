@@ -44,6 +44,7 @@ def flag(name: str, text: str, *, panel: str | None = None) -> Any:
 
 
 File = Annotated[Path, argument("FILE", "A motion or skeleton file.")]
+FileOrFolder = Annotated[Path, argument("FILE", "A motion file, or a folder of them.")]
 Skeleton = Annotated[
     Path | None,
     option("FILE", "Skeleton file (.asf) of a motion. Default: the one beside it.", "--skeleton", panel=READING),

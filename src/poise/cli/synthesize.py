@@ -14,7 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, print_json, progress
 from poise.cli.behaviors import (
-    NamedHelp,
+    SynthesizeCommand,
     describe,
     list_behaviors,
     list_goals,
@@ -48,7 +48,7 @@ TUNER = "Tuner"
 """Panels of the help."""
 
 
-@app.command(cls=NamedHelp)
+@app.command(cls=SynthesizeCommand)
 def synthesize(
     name: Annotated[
         str | None,
@@ -142,15 +142,19 @@ def synthesize(
     ] = None,
     case: Annotated[
         list[str] | None,
-        option("'NAME=VALUE …'", "Options of a run that each try makes. Can be repeated.", panel=TUNER),
+        option("'NAME=VALUE …'", "Options of a run; every try makes all such runs. Can be repeated.", panel=TUNER),
     ] = None,
     held_out: Annotated[
         list[str] | None,
-        option("'NAME=VALUE …'", "A case that only the values found are run on. Can be repeated.", panel=TUNER),
+        option(
+            "'NAME=VALUE …'",
+            "A run that the search does not use; it tests the values found. Can be repeated.",
+            panel=TUNER,
+        ),
     ] = None,
     tries: Annotated[int | None, option("N", "How many sets of values are tried. Default: 64.", panel=TUNER)] = None,
     gains: Annotated[
-        Path | None, option("FILE.toml", "Options that --tune found; --set goes before them.", panel=TUNER)
+        Path | None, option("FILE.toml", "Options that --tune found. --set overrides them.", panel=TUNER)
     ] = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,

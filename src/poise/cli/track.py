@@ -69,7 +69,8 @@ def track(
     responsiveness: Annotated[
         float,
         option(
-            "R", "Stiffness of pelvis and hands, relative to the default: above 1 they follow closer, below 1 calmer."
+            "R",
+            "Stiffness of pelvis and hands, relative to the default: above 1 they follow more closely, below 1 calmly.",
         ),
     ] = 1.0,
     style: Annotated[
@@ -84,7 +85,7 @@ def track(
         list[Path] | None,
         option(
             "CLIP",
-            "A clip of the character itself (FILE@CLIP names one of several): its joints are drawn to such poses. "
+            "A clip of the character itself (FILE@CLIP names one of several). Its joints are drawn to the poses in it. "
             "Can be repeated.",
         ),
     ] = None,
@@ -118,9 +119,9 @@ def track(
     seconds: Seconds = None,
     buffer: Buffer = None,
 ) -> None:
-    """Let an actor drive a character of another shape. Its feet stay put when they stand; free limbs swing.
+    """Let an actor drive a character of another shape. Feet that stand stay in place; free limbs swing.
 
-    Exit code 1 if the character fell or lost the actor; the files are written nevertheless.
+    Exit code 1 if the character fell or lost the actor; the files are written all the same.
 
     Example: [bold]poise track walk.bvh -c child -o child.bvh --report child.json[/bold]
     """

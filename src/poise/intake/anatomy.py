@@ -336,7 +336,7 @@ def _common(skeleton: Skeleton, a: int, b: int) -> int:
     return next(j for j in (b, *skeleton.ancestors(b)) if j in above)
 
 
-STRETCHED = 0.6
+UPRIGHT_SHARE = 0.6
 """A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
 HEAD, SOLE = 0.2, 0.1
 """Height of a person's head above its joint, and of the ankle above the ground, as shares of the leg [1]."""
@@ -367,8 +367,8 @@ def height_of(source: Motion | Skeleton) -> float:
     heights = skeleton.rest[0][:, 2]
     low, head = float(heights.min()), float(heights[anatomy.head])
     hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
-    stands = head - low > 0.7 * rest and head - hips > STRETCHED * anatomy.trunk_length
-    return rest if stands and hips - low > STRETCHED * anatomy.leg_length else stretched
+    stands = head - low > 0.7 * rest and head - hips > UPRIGHT_SHARE * anatomy.trunk_length
+    return rest if stands and hips - low > UPRIGHT_SHARE * anatomy.leg_length else stretched
 
 
 def _above_head(anatomy: Anatomy) -> float:

@@ -32,7 +32,7 @@ LOWER_SHARE = 0.25
 """A level on which an upright body is for this share of its resting time carries it: the floor is no higher [1]."""
 LOWER_PACE = 0.25
 """A point at this speed counts half as resting, for a leg of 0.82 m [m/s]."""
-CARRIED_HIPS = 0.75
+UPRIGHT_HIPS = 0.75
 """A pelvis at this share of its height over standing feet, and above half a leg, is carried by them [1]: joints of a
 body that lies are nearer to the floor than those of feet."""
 
@@ -195,7 +195,7 @@ def _where_it_stands_lower(found: Evidence, height: Array, speed: Array, hips: A
     there = np.abs(height - found.value) < 2.0 * spread
     if not there.any():
         return None
-    least = max(CARRIED_HIPS * float(np.median((hips - height)[there])), 0.5 * HUMAN_LEG * scale)
+    least = max(UPRIGHT_HIPS * float(np.median((hips - height)[there])), 0.5 * HUMAN_LEG * scale)
     carried = still * (hips - height > least)
     levels = _levels(height)
     levels = levels[levels < found.value - BELOW * spread]

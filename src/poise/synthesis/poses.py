@@ -21,7 +21,7 @@ STEEP = 0.75
 """Cosine of how far the legs and the trunk of a figure that stands may lean."""
 NARROW = 0.1
 """Sole points whose spread to the side is less than this part of that along the foot tell no plane."""
-STRETCHED = 0.8
+STRAIGHT_KNEE = 0.8
 """Cosine of how far the knee of a leg that counts as straight may be bent."""
 HIGH = 0.2
 """Ankles higher over the soles than this part of the hips' height are those of legs that stand on their toes."""
@@ -95,7 +95,7 @@ def _has_straight_legs(character: Character, turned: Array) -> bool:
         end = leg_end(character, turned, side)
         thigh, shin = knee - hip, end - knee
         is_high = end[2] - _lowest(character, turned, side) > HIGH * (hip[2] - _lowest(character, turned, side))
-        is_bent = thigh @ shin < STRETCHED * np.linalg.norm(thigh) * np.linalg.norm(shin)
+        is_bent = thigh @ shin < STRAIGHT_KNEE * np.linalg.norm(thigh) * np.linalg.norm(shin)
         if not is_high and (is_bent or (hip - end)[2] < PLUMB * np.linalg.norm(hip - end)):
             return False
     return True

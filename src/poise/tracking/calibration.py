@@ -24,7 +24,7 @@ from poise.tracking.lists import Targets, dofs_of
 from poise.tracking.retarget import Role, Standing, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
-STRETCHED = 0.965
+FULL_REACH = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
 FOLDED, BENT = 2.3, 0.1
 """Knees fold by up to this [rad]; bent by less as the character stands, they fold back [1]."""
@@ -266,7 +266,7 @@ def foot_of(
     at = [character.contact_points[int(i)] for i in points]
     offsets = np.array([p.offset for p in at]).reshape(-1, 3)
     reaching = offsets, np.array([p.radius if p.body == end else np.inf for p in at])
-    reach, scale = STRETCHED * length, character.leg_scale
+    reach, scale = FULL_REACH * length, character.leg_scale
     return Foot(row, points, sole, level, height, hip, reach, scale, dt, role.actor, end + 1, reaching)
 
 

@@ -358,12 +358,12 @@ def _free_limbs(tracker: PerformanceTracker, q: Array) -> dict[str, dict[str, fl
     return found
 
 
-def _lag(first: Array, second: Array, dt: float, most: float = 0.5) -> float | None:
-    """How much later the second goes like the first [s]: where their correlation is largest."""
+def _lag(first: Array, second: Array, dt: float) -> float | None:
+    """How much later the second goes like the first, up to 0.5 s [s]: where their correlation is largest."""
     first, second = _detrended(first), _detrended(second)
     if first.std() < 1e-4 or second.std() < 1e-4:
         return None
-    shifts = np.arange(min(round(most / dt), len(first) // 3))
+    shifts = np.arange(min(round(0.5 / dt), len(first) // 3))
     scores = [float(np.corrcoef(first[: len(first) - s], second[s:])[0, 1]) for s in shifts]
     return float(shifts[int(np.argmax(scores))] * dt)
 
