@@ -80,12 +80,18 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return seen.st_ino, seen.st_mtime_ns
 
 
+def _scene_of(result: Any) -> Scene:
+    from poise.show.result_scene import scene_of
+
+    return scene_of(result)
+
+
 def keep(
     result: SimulationResult | SynthesisResult | TrackResult | LiveResult,
     output: Path | None,
     report: Path | None,
     record: Path | None,
-    scene: Callable[[Any], Scene] | None = None,
+    scene: Callable[[Any], Scene] = _scene_of,
     **look: Any,
 ) -> None:
     """Write what was asked for of a run: its motion and its report, or neither; then its recording.
@@ -107,9 +113,7 @@ def keep(
             said = result.report
             write_json(report, said) if isinstance(said, dict) else said.save(report)
     if record is not None:
-        from poise.show.result_scene import scene_of
-
-        draw_last(lambda: (scene or scene_of)(result), record, output, report, **look)
+        draw_last(lambda: scene(result), record, output, report, **look)
 
 
 def draw_last(scene: Callable[[], Scene], path: Path, *written: Path | None, **look: Any) -> None:

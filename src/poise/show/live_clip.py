@@ -26,7 +26,7 @@ from poise.phases.floor import carrying_last, start_of
 from poise.phases.travel import direction_of_travel, loops, repeat
 from poise.physics.state import State
 from poise.show.live import body_at, body_of, push_of
-from poise.show.look import ARROW_COLOR, force_scale
+from poise.show.look import ARROW_COLOR, force_scale, limbs_of
 from poise.show.motion_scene import LIVE_VERTICES, skins_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
 from poise.show.protocol import Moment
@@ -373,7 +373,7 @@ def contact_rows(character: Character) -> tuple[Row, ...]:
 
 def who_touches(character: Character, touching: Index) -> tuple[bool, ...]:
     """For each row of `contact_rows` whether any of its points touches the ground now."""
-    legs, limbs = _legs(character), _limbs(character)
+    legs, limbs = _legs(character), limbs_of(character)
     found = {limbs[int(p)] for p in touching}
     return (*(leg in found for leg in legs), bool(found - set(legs)))
 
@@ -452,17 +452,12 @@ def _root_force(last: StepRecord) -> float:
 
 def _supports(character: Character) -> tuple[str, ...]:
     """The limb of each contact point, once each."""
-    return tuple(dict.fromkeys(_limbs(character)))
-
-
-def _limbs(character: Character) -> list[str]:
-    by_body = {b: limb.name for limb in character.limbs for b in limb.bodies}
-    return [by_body.get(p.body, character.bodies[p.body].name) for p in character.contact_points]
+    return tuple(dict.fromkeys(limbs_of(character)))
 
 
 def _forces(character: Character, state: State, touching: Index, forces: Array) -> Array:
     """One arrow a limb: middle of its pressure and the whole force, shape (N, 6)."""
-    names, limbs = _supports(character), _limbs(character)
+    names, limbs = _supports(character), limbs_of(character)
     arrows = np.full((max(len(names), 1), 6), np.nan)
     size = np.linalg.norm(forces, axis=1)
     least = LEAST_FORCE * character.mass * GRAVITY

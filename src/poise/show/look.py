@@ -316,3 +316,9 @@ def _place(scene: Scene, arrow: Arrow, force: Array) -> Array:
     thick = max((c.radius for c in track.character.bodies[arrow.body].capsules), default=0.0)
     along = force / np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-12)
     return track.positions[:, arrow.body] + turned + (thick if arrow.pulls else -thick) * along
+
+
+def limbs_of(character: Character) -> list[str]:
+    """The limb of each contact point, or its body where no limb has it."""
+    by_body = {b: limb.name for limb in character.limbs for b in limb.bodies}
+    return [by_body.get(p.body, character.bodies[p.body].name) for p in character.contact_points]

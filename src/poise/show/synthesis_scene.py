@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from poise.analysis.support import hulls
 from poise.body.anthropometry import PERSON_MASS
-from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
@@ -23,7 +22,7 @@ from poise.filter.forces import Push
 from poise.goals.surroundings import INSTANT, Hold, Surface
 from poise.goals.surroundings import Scene as Surroundings
 from poise.show.camera import VIEWS, travel_heading
-from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, force_scale, words_of
+from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, force_scale, limbs_of, words_of
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
 from poise.show.scene import (
     Ball,
@@ -284,12 +283,6 @@ def _center_of_mass(result: SynthesisResult, k: int, times: Array) -> list[Overl
         below = np.column_stack([com[:, :2], np.full(len(com), floor.origin[2])])
         found.append(Points(f"projection of {figure.name}", "com", COM_COLOR, below[:, None], 0.10 * size, "ring"))
     return found
-
-
-def limbs_of(character: Character) -> list[str]:
-    """The limb of each contact point."""
-    by_body = {b: limb.name for limb in character.limbs for b in limb.bodies}
-    return [by_body.get(p.body, character.bodies[p.body].name) for p in character.contact_points]
 
 
 def _forces(result: SynthesisResult, k: int, times: Array) -> list[Overlay]:
