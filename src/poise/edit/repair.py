@@ -454,7 +454,7 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
     least, most = PLAUSIBLE_GRAVITY
     if force > MUCH and share > 0.0 and not least <= share <= most:
         notes.append(
-            f"The flights fall with {share:.2g} times gravity, but are so short that it may be {unsure:.1g} less. "
+            f"The flights fall with {share:.2g} ± {unsure:.1g} times gravity, so the frame rate may be wrong. "
             f"With --source-fps {seen.motion.fps / math.sqrt(share):.3g} they would fall with {seen.gravity:.3g} m/s²."
         )
     if seen.filter.is_on:
