@@ -19,6 +19,7 @@ from poise.filter.preset import load_preset
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
+from poise.filter.steps import SteppingBack
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from tests.clips import first_cases
@@ -329,3 +330,21 @@ def test_a_push_after_the_end_is_told_in_python_too() -> None:
     clip = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
     with pytest.warns(MotionWarning, match="'chest' starts at 9 s, but the clip ends at 0.3"):
         simulate(clip, pushes=[Push("chest", (0.0, 100.0, 0.0), start=9.0)])
+
+
+def test_a_foot_that_steps_comes_down_where_it_is_although_the_goal_goes_on() -> None:
+    """It went along with the goal until it stood, and skidded by 4 cm."""
+    preset, dt = load_preset("recommended"), 0.01
+    stepping = SteppingBack(preset.stepping, preset.protective, ((0,), (1,)), 1, 2, 1.0)
+    offsets, flags = np.zeros((2, 3)), np.ones(2, dtype=np.bool_)
+    seen = np.array([[1.0, 1.0, np.inf, 0.3], [1.0, 1.0, np.inf, 0.0]])
+    places, lifts = [], []
+    for k in range(100):
+        step = stepping.advance(offsets, flags, seen, (0.3 + 0.3 * k * dt, 0.0), 0.0, dt)
+        if step is None:
+            break
+        places.append(offsets[0, 0])
+        lifts.append(step.lift[0])
+    assert max(lifts) > 0.01
+    assert places[-3] == places[-1], "before it is down it is over its place"
+    assert offsets[0, 0] == places[-1]

@@ -222,6 +222,8 @@ class SteppingBack:
         end = np.array(home) if moving.end is None else moving.end
         if points is not None and swing is not None and moving.end is None:
             end = self._within(moving, end, limbs, offsets, points, self._longest)
+        if moving.part >= FOLLOWS:
+            moving.end = end  # where it comes down it stays, although the goal goes on
         rise = LIFT if swing is not None or returns else LOW
         return self._move(moving, offsets, flags, end, dt, rise)
 
@@ -425,7 +427,7 @@ GOES_ON = 1.9
 BRAKES = 2.5
 """It takes no longer than this times its way over its speed, so that it does not pass its place and come back [1]."""
 FOLLOWS = 0.7
-"""Its place follows the capture point for this part of that time [1]."""
+"""Its place follows the capture point, and that of any step the goal, for this part of the step's time [1]."""
 DRAGGED = 0.008
 """A foot so far off where it should stand is dragged along, for a leg of 0.82 m [m]; 2.5 times as far, it lifts
 although no other one stands yet."""
