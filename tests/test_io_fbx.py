@@ -93,6 +93,25 @@ bpy.context.scene.frame_set(0)
 bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
 """
 
+SPARSE = f"""
+{TOUCHING}
+text = open({str(fbx.SCRIPT)!r}).read()
+exec(text[:text.rindex("main()")])
+
+def bent_keys(curve, rate):
+    times, values = curve[b"KeyTime"], curve[b"KeyValueFloat"]
+    return {{
+        b"KeyTime": np.array([times[0], times[-1]]), b"KeyValueFloat": np.array([values[0], values[-1]], np.float32),
+        b"KeyAttrFlags": np.array([FLAGS], np.int32), b"KeyAttrDataFloat": np.zeros(4, np.float32),
+        b"KeyAttrRefCount": np.array([2], np.int32),
+    }}
+
+made = sys.argv[-1]
+sys.argv += [made, "", ""]
+import os
+os.replace(with_curves_as_keys(made), made)
+"""
+
 
 def in_blender(script: Path, text: str, *words: str) -> None:
     """Let Blender run a script."""
@@ -161,6 +180,25 @@ def test_a_bone_that_rests_on_its_parents_tip_moves_as_its_keys_say(tmp_path: Pa
     motion = made_in_blender(tmp_path, TOUCHING)
     places = motion.world[0][:, motion.skeleton.names.index("hips")]
     assert np.linalg.norm(places[-1] - places[0]) == pytest.approx(3.0, abs=1e-4)
+
+
+@needs_blender
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("flags", "shares"),
+    [
+        ("CUBIC | USER", [0.0, 0.15625, 0.5, 0.84375, 1.0]),  # slopes 0 at both ends: 3 s² - 2 s³
+        ("CUBIC | AUTO | EVEN | PROGRESSIVE", [0.0, 0.15625, 0.5, 0.84375, 1.0]),
+        ("CONSTANT", [0.0, 0.0, 0.0, 0.0, 1.0]),
+        ("LINEAR", [0.0, 0.25, 0.5, 0.75, 1.0]),
+    ],
+)
+def test_curves_between_distant_keys_are_followed(tmp_path: Path, flags: str, shares: list[float]) -> None:
+    motion = made_in_blender(tmp_path, SPARSE.replace("FLAGS", flags).replace("(10, 3.0)", "(8, 3.0)"))
+    places = motion.world[0][:, motion.skeleton.names.index("hips")]
+    way = np.linalg.norm(places - places[0], axis=1) / 3.0
+    assert motion.frame_count == 9
+    assert way[::2] == pytest.approx(shares, abs=1e-5)
 
 
 @needs_blender

@@ -8,8 +8,11 @@ extra `poise_stretch` says by what its times are to be multiplied.
 
 import sys
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import bpy  # pyright: ignore[reportMissingImports]
+import numpy as np
 from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
 
 
@@ -19,6 +22,11 @@ def open_file(path: str, kind: str, rate: float) -> None:
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
         return  # the scene of its maker, as it is
     bpy.ops.wm.read_factory_settings(use_empty=True)
+    if kind == ".fbx":
+        try:
+            path = with_curves_as_keys(path)
+        except Exception as error:  # what this parser cannot read, the importer may
+            print(f"poise: curves stay as they are: {error!r}")
     if rate > 0.0:
         bpy.context.scene.render.fps = max(1, round(rate))
         bpy.context.scene.render.fps_base = 1.0
@@ -39,6 +47,128 @@ def open_file(path: str, kind: str, rate: float) -> None:
     settle_tips(curves)
     skin_every_vertex()
     put_keys_on_frames(rate)
+
+
+KTIME = 46186158000
+"""Units of time of an FBX in a second."""
+CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
+CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
+"""Bits that say how a key of an FBX goes to the next."""
+FURTHER = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
+           b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
+           b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}  # fmt: skip
+"""Blender's names for the types in a binary FBX."""
+
+
+def with_curves_as_keys(path: str) -> str:
+    """An FBX with a key in each frame where a curve bends between keys, beside it; itself if nothing bends.
+
+    Blender goes straight from key to key. Its parser and writer in Python do the reading; a text FBX stays as it is.
+    """
+    from io_scene_fbx import encode_bin, fbx_utils, parse_fbx  # pyright: ignore[reportMissingImports]
+
+    if not 7000 <= parse_fbx.parse_version(path) < 8000:
+        return path
+    root, version = parse_fbx.parse(path)
+    said = {}
+    for settings in (e for e in root.elems if e.id == b"GlobalSettings"):
+        for one in (p for group in settings.elems if group.id == b"Properties70" for p in group.elems):
+            said[one.props[0]] = one.props[-1]
+    rates = {mode: rate for rate, mode in fbx_utils.FBX_FRAMERATES if rate > 0.0}
+    rate = rates.get(said.get(b"TimeMode"), said.get(b"CustomFrameRate", 25.0))
+    bent = {}
+    for objects in (e for e in root.elems if e.id == b"Objects"):
+        for curve in (e for e in objects.elems if e.id == b"AnimationCurve"):
+            keys = bent_keys({e.id: e.props[0] for e in curve.elems if len(e.props)}, rate)
+            bent |= {} if keys is None else {id(curve): keys}
+    if not bent:
+        return path
+
+    def written(element: Any, changed: dict) -> Any:
+        made = encode_bin.FBXElem(element.id)
+        for kind, value in zip(element.props_type, element.props):
+            getattr(made, "add_" + FURTHER[bytes((kind,))])(changed.get(element.id, value))
+        below = bent.get(id(element), changed)
+        made.elems.extend(written(e, below) for e in element.elems)
+        return made
+
+    made = Path(sys.argv[-3]).with_suffix(".keys.fbx")  # beside the file that is to be written
+    encode_bin.write(str(made), written(root, {}), version)
+    return str(made)
+
+
+def bent_keys(curve: dict, rate: float) -> dict | None:
+    """The arrays of a curve with further keys in the frames where it bends; None where it is straight between keys."""
+    times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
+    counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
+    data = np.array(curve[b"KeyAttrDataFloat"], np.float32).reshape(-1, 4)
+    frames = times * (rate / KTIME)
+    gaps = np.diff(frames)
+    is_baked = len(gaps) > 1 and np.ptp(gaps) < 0.02 and abs(gaps[0] - round(gaps[0])) > 0.02  # at a rate of its own
+    if len(times) < 2 or counts.sum() != len(times) or not (gaps > 1.02).any() or is_baked or (flags & TCB).any():
+        return None
+    which = np.repeat(np.arange(len(counts)), counts)
+    flags, data = flags[which], data[which]
+    is_auto = (flags & (CUBIC | AUTO | USER)) == CUBIC | AUTO
+    if (is_auto & ((flags & (EVEN | PROGRESSIVE)) == 0)).any():
+        return None
+    leaving, reaching = data[:, 0].astype(float), np.append(0.0, data[:-1, 1].astype(float))
+    own = auto_slopes(times / KTIME, values, flags)
+    leaving[is_auto], reaching[is_auto] = own[is_auto], own[is_auto]
+    first, last = np.floor(frames[:-1] + 0.01) + 1.0, np.ceil(frames[1:] - 0.01)
+    count = np.where(gaps > 1.02, np.maximum(last - first, 0.0), 0.0).astype(int)
+    at = np.repeat(np.arange(len(gaps)), count)  # the key before each new one
+    between = first[at] + np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
+    share = (between - frames[at]) / gaps[at]
+    begin, end, kind, third = values[at], values[at + 1], flags[at], 1.0 / 3.0
+    line = begin + share * (end - begin)
+    weights = data[:, 2].copy().view(np.uint16).reshape(-1, 2)[at] * 1e-4
+    right = np.where(kind & RIGHT_WEIGHT, weights[:, 0], third)
+    left = np.where(kind & LEFT_WEIGHT, weights[:, 1], third)
+    seconds = gaps[at] / rate
+    curved = bezier(
+        share, right, left, begin, begin + right * seconds * leaving[at], end - left * seconds * reaching[at + 1], end
+    )
+    held = np.where(kind & AUTO, end, begin)
+    found = np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, line))
+    if not len(at) or not np.isfinite(found).all() or np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6):
+        return None
+    times = np.concatenate([times, np.round(between * (KTIME / rate)).astype(np.int64)])
+    order = np.argsort(times, kind="stable")
+    return {
+        b"KeyTime": times[order],
+        b"KeyValueFloat": np.concatenate([values, found])[order].astype(np.float32),
+        b"KeyAttrFlags": np.array([LINEAR], np.int32),
+        b"KeyAttrDataFloat": np.zeros(4, np.float32),
+        b"KeyAttrRefCount": np.array([len(order)], np.int32),
+    }
+
+
+def auto_slopes(times: np.ndarray, values: np.ndarray, flags: np.ndarray) -> np.ndarray:
+    """Slopes at keys that are set by their neighbors [1/s].
+
+    A clamped one is level where a neighbor has the same value; a progressive one passes the value of no neighbor.
+    """
+    sides = np.diff(values) / np.diff(times)
+    before, after = np.append(sides[:1], sides), np.append(sides, sides[-1:])
+    slopes = np.append(np.append(before[0], (values[2:] - values[:-2]) / (times[2:] - times[:-2])), after[-1])
+    most = 3.0 * np.where(before * after > 0.0, np.minimum(np.abs(before), np.abs(after)), 0.0)
+    most[[0, -1]] = 0.0
+    is_same = np.abs(np.diff(values)) < 1e-6 * (1.0 + np.abs(values[1:]))
+    is_level = ((flags & CLAMPED) != 0) & (np.append(is_same, False) | np.append(False, is_same))
+    slopes = np.where(flags & PROGRESSIVE, np.clip(slopes, -most, most), slopes)
+    return np.where(is_level, 0.0, slopes)
+
+
+def bezier(share: np.ndarray, right: np.ndarray, left: np.ndarray, *values: np.ndarray) -> np.ndarray:
+    """Heights of Bézier curves of four values at parts of their width; handles reach `right` and `left` parts far."""
+    low, high = np.zeros_like(share), np.ones_like(share)
+    for _ in range(40):
+        u = 0.5 * (low + high)
+        is_before = 3 * right * u * (1 - u) ** 2 + 3 * (1 - left) * u * u * (1 - u) + u**3 < share
+        low, high = np.where(is_before, u, low), np.where(is_before, high, u)
+    u, (a, b, c, d) = 0.5 * (low + high), values
+    return a * (1 - u) ** 3 + 3 * b * u * (1 - u) ** 2 + 3 * c * u * u * (1 - u) + d * u**3
 
 
 def settle_clips() -> None:
