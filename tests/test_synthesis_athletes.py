@@ -40,8 +40,19 @@ def test_the_hopper_hops_on_one_leg() -> None:
 
 
 def test_the_runner_runs_on_both_legs() -> None:
-    result = synthesize("run", seconds=5.0)
+    tilts: list[float] = []
+
+    def look(world: World) -> None:
+        body = world.figure().body
+        head = body.root + body.character.roles["head"]
+        if world.time > 1.5:
+            tilts.append(
+                float(world.state.data.xmat[head].reshape(3, 3)[2] @ body.up_axes[body.character.roles["head"]])
+            )
+
+    result = synthesize("run", seconds=5.0, on_step=look)
     require_physics(result)
+    assert np.degrees(np.arccos(min(tilts))) < 45.0, "its head hung by up to 90°"
     assert len(flights(result)) >= 10  # a step takes 0.37 s
     ahead = result.q[:, 0]
     assert ahead[-1] - ahead[-101] == pytest.approx(1.4, abs=0.4)  # m in the last second, of 1.5 m/s asked for

@@ -100,7 +100,7 @@ def test_a_case_costs_a_fall_and_a_wrong_speed() -> None:
     assert (stands.cost, stands.fell) == (0.0, None)
     slow = tune("run", RANGES, cases=[{"speed": 2.0}], tries=1, **HOW).before[0]
     assert slow.cost == pytest.approx(5.0 * (1.0 - slow.speed / 2.0))  # it has not begun to run
-    fixed = {"speed": 0.0, "height": 0.85, "upright": 1.0}  # far from what it can do
+    fixed = {"speed": 0.0, "height": 0.85, "upright": 1.0, "foot": 1.0}  # far from what it can do
     fallen = tune("run", RANGES, cases=[fixed], tries=1, **{**HOW, "seconds": 6.0}).before[0]
     assert fallen.fell is not None
     assert fallen.cost == pytest.approx(10.0 * (1.0 - fallen.fell / 6.0) + 5.0 * min(fallen.speed / 0.1, 1.0), abs=0.02)

@@ -148,6 +148,8 @@ def cross(a: Array, b: Array) -> Array:
 def bodies_named(observed: Observation, name: str) -> list[int]:
     """Bodies behind a name of `body.BODIES`, a role or a body's name."""
     index = observed.body.character.body_index
+    if name == "head" and name not in observed.body.character.indices:
+        return [observed.body.head]
     if name == "arms":
         sides = [hand.removesuffix("_hand") for hand in observed.memory.get("hands", ())]
         return [index(f"{side}_{part}") for side in sides for part in ("shoulder", "elbow", "hand")]

@@ -50,6 +50,7 @@ class Style:
         upright, horizon: Weight of the trunk's balance, and how soon it is mended [s].
         straight: Weight of legs that swing straight ahead.
         spine: Weight of the pose of spine, head and hands.
+        head: Weight of the head's pose besides: the goals of the whole body swing a loose head as a counterweight.
         arms: Weight of arms that mirror the thighs.
         foot: Weight of a foot's way to where it lands.
         gain: How far the foot goes ahead for each m/s too fast [s].
@@ -64,6 +65,7 @@ class Style:
     horizon: float
     straight: float
     spine: float
+    head: float
     arms: float
     foot: float
     gain: float
@@ -71,18 +73,20 @@ class Style:
     apart: float
 
     def trunk(self, lean: float = 1.0) -> tuple[Goal, ...]:
-        """Balance of pitch, roll and yaw."""
+        """Balance of pitch, roll and yaw, and the head."""
         w, h = self.upright, self.horizon
+        head = (Pose(self.head, 0.15, only=("head",)),) if self.head else ()
         return (
             Upright(w, ("pelvis", "chest"), h, lean * self.ahead, lean * self.aside),
             Facing(0.5 * w, h),
             Facing(0.05 * w, h, ("chest",)),
+            *head,
         )
 
 
-HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.3, 10.0, 0.1, 1.0, 0.0)
+HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.0, 0.3, 10.0, 0.1, 1.0, 0.0)
 # found by a random search of 65 tries at 1.7, 2.5 and 3.2 m/s: docs/synthesis.md
-RUNNING = Style(0.9065, 4.0, 0.0, 11.56, 0.15, 6.0, 0.062, 0.047, 10.0, 0.1, 1.147, 0.06)
+RUNNING = Style(0.9065, 4.0, 0.0, 11.56, 0.15, 6.0, 0.062, 0.5, 0.047, 10.0, 0.1, 1.147, 0.06)
 
 
 def _up(*conditions: Condition) -> Condition:
