@@ -204,7 +204,8 @@ class Clip(Driver):
         if self._stands is None and before.is_held:
             self._stands = stands_of(playback, figure.character)
         self._going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
-        hold(figure.goal, before, going, dt=playback.dt, returns=self._options.after != "stay")
+        away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
+        hold(figure.goal, before, going, away, dt=playback.dt, returns=self._options.after != "stay")
         given, self._poses = self._given(before, going, forces)
         self._asked = asked = figure.ask(given)
         self.q, self.v = figure.q, figure.v
@@ -221,10 +222,8 @@ class Clip(Driver):
         pose, touch, stands = playback.pose(going.frame), None, self._stands
         if stands is not None and (before.share or going.share):
             if going.is_held and before.share > 0.5:
-                beyond = playback.pose(max(going.frame, float(stands.frames[going.stop])))[:2]
-                beyond -= stands.poses[going.stop, :2]
                 down = playback.track.flags[int(frame)]
-                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, beyond)
+                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, stands.beyond(playback, going))
             pose = stands.blend(playback.figure.model, pose, going)
         return playback.between((earlier, now, pose), frame, going.rate, forces, touch), (now, pose)
 

@@ -46,6 +46,8 @@ SLOW, CALM = 0.15, 0.1
 [s]; it may still rebound before."""
 SETTLES = 0.2
 """As long as it is so slow, it stops leaning toward where its clip would be, with this half-life [s]."""
+LEANS = 0.1
+"""A figure that stands leans no farther off its feet than this [m]."""
 WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
 """A figure that is held goes on if nothing has touched it for the first time [s], and nothing heavier than the third
 number, a part of its own mass [1], is in its way within the second [m]."""
@@ -80,6 +82,17 @@ class Stands(NamedTuple):
         stand[:7] = pose[:7]
         stand[2] = self.poses[going.stop, 2]
         return model.integrate(pose, model.difference(pose, stand, 1.0), smooth(going.share)[0])
+
+    def beyond(self, playback: Playback, going: Going) -> Array:
+        """How far beyond its place in the clip the figure will stand, horizontally [m], shape (2,)."""
+        there = playback.pose(max(going.frame, float(self.frames[going.stop])))
+        return there[:2] - self.poses[going.stop, :2]
+
+    def away(self, playback: Playback, going: Going) -> Array:
+        """How far its feet are from where they are to stand, horizontally [m], shape (2,)."""
+        k, down = going.stop, self.flags[going.stop]
+        feet = playback.figure.problem.pose.places[down, :2] - self.points[k, down, :2]
+        return feet.mean(axis=0) - self.beyond(playback, going)
 
     def touch(self, k: int, left: float, down: Flags, shift: Array) -> Touch:
         """Contacts of a figure that will stand in so many seconds.
@@ -222,19 +235,26 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
     return Going(frame, rate, is_plain, untouched, pace, is_held, stop, share, calm)
 
 
-def hold(goal: Block, before: Going, going: Going, *, dt: float, returns: bool) -> None:
-    """Let the goal of a held figure rest where the figure is: there is no way back to where its clip would be.
+def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: float, returns: bool) -> None:
+    """Let the goal of a held figure rest where the figure is, near its feet once it stands.
+
+    There is no way back to where its clip would be.
 
     Args:
         goal: Of the figure.
         before, going: How its clip went on before this step, and in it.
+        away: How far its feet are from where its clip stands, horizontally [m], shape (2,), if it stands.
         dt: Of the step [s].
         returns: A figure that is held no more goes home after stepping.
     """
     if going.is_held:
         goal.values.returns = goal.values.is_returning = False
         if going.calm > 0.0:
-            goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * (goal.shift - goal.ground - goal.rest)
+            place = goal.shift - goal.ground
+            if away is not None:
+                lean = away - place
+                place = place + max(0.0, 1.0 - LEANS * goal.scale / max(float(np.hypot(*lean)), 1e-9)) * lean
+            goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * (place - goal.rest)
     elif before.is_held:
         goal.values.returns = returns
 
