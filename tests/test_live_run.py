@@ -21,6 +21,7 @@ from poise.filter.forces import Hand
 from poise.filter.simulate import Live
 from poise.phases import carried_ground
 from poise.phases.floor import carrying_last
+from poise.phases.travel import in_place_velocity
 from poise.show.live import LiveRun
 from poise.show.live_clip import ChangingGround, Hill, LiveClip, clip_moment
 from poise.show.page import has_page
@@ -330,6 +331,28 @@ def test_marks_of_a_figure_that_gets_up_are_those_of_its_pose() -> None:
     assert not np.isfinite(rises.overlays[3]).any()
     assert rises.values[3] - stands.values[3] == pytest.approx(0.5, abs=0.05)
     assert rises.overlays[0][0, 2] - stands.overlays[0][0, 2] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.long
+@needs_motions
+def test_a_clip_that_walks_on_the_spot_goes_ahead_over_ground_that_rests() -> None:
+    motion = poise.load(MOTIONS / "gltf/cesium_man.gltf")
+    slide = in_place_velocity(motion)
+    assert np.linalg.norm(slide) > 0.5
+    source = LiveClip(motion, poise.Character.fit(motion))
+    source.begin()
+    assert source.scene().title == "cesium_man.gltf"
+    steps: list[float] = []
+
+    def watch() -> bool:
+        steps.append(source.time)
+        return len(steps) < 60
+
+    result = source.play(watch)
+    path = result.motion.world[0][:, 0, :2]
+    assert path[-1] - path[0] == pytest.approx(-slide[:2] * result.motion.duration, abs=0.1)
+    assert result.report["floor_velocity_m_s"] == [0.0, 0.0, 0.0]
+    assert in_place_velocity(result.motion) == pytest.approx(np.zeros(3))  # what is kept travels, too
 
 
 @pytest.mark.long

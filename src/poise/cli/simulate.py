@@ -199,7 +199,7 @@ def simulate(
 
     whole = reading.load(file)
     motion = options.part_of(whole, start, end)
-    advise(whole, motion, start or 0.0, is_level=ground.is_flat and not live, has_scene=scene is not None and not live)
+    advise(whole, motion, start or 0.0, is_level=ground.is_flat, has_scene=scene is not None, is_live=live)
     if loop:
         motion = _looped(motion, pushes)
     require_felt(pushes, motion.duration, is_allowed=allow, is_live=live)
@@ -371,15 +371,18 @@ def run_behind_bar(motion: Motion, character: Path | None, *, mass: float | None
 # --- warnings before the run: problems of the clip and of its options, each with its cure
 
 
-def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool, has_scene: bool = False) -> None:
+def advise(
+    whole: Motion, motion: Motion, start: float, *, is_level: bool, has_scene: bool = False, is_live: bool = False
+) -> None:
     """What a user should know of the clip.
 
     Args:
         whole: The clip.
         motion: The part of it that is kept.
         start: Where that begins [s].
-        is_level: The ground is level and stays so.
+        is_level: The ground is level.
         has_scene: There are bodies around it, so that the ground stays where it is.
+        is_live: It is shown in a page, whose ground rests.
     """
     from poise.phases.glitches import find_glitches, leading_rest_frames
     from poise.phases.travel import is_in_place
@@ -398,7 +401,10 @@ def advise(whole: Motion, motion: Motion, start: float, *, is_level: bool, has_s
             f"{motion.skeleton.names[first.joint]!r} in frame {first.frame}; there the reaction is "
             "carried over instead of computed."
         )
-    if not is_level and is_in_place(whole):
+    if is_live and not has_scene:
+        if is_in_place(whole):
+            note("The clip walks on the spot. In the page it goes ahead, and so does what is kept.")
+    elif not is_level and is_in_place(whole):
         note("warning: the clip walks in place; slopes and stairs need a clip that travels.")
     elif has_scene and is_in_place(whole):
         note(

@@ -23,7 +23,7 @@ from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import Live, simulate
 from poise.phases.floor import carrying_last, start_of
-from poise.phases.travel import direction_of_travel, loops, repeat
+from poise.phases.travel import direction_of_travel, loops, off_the_spot, repeat
 from poise.physics.state import State
 from poise.show.live import body_at, body_of, push_of
 from poise.show.look import ARROW_COLOR, force_scale, limbs_of
@@ -149,7 +149,7 @@ class LiveClip:
     """A clip that runs through the filter; a `Source`.
 
     Args:
-        motion: The clip; one that loops is played on and on.
+        motion: The clip; one that loops is played on and on, and one that walks on the spot goes ahead.
         character: The figure.
         terrain: The ground at first.
         options: Of the run; physicality is set by the pages.
@@ -166,7 +166,9 @@ class LiveClip:
         **run: Any,
     ) -> None:
         rounds = int(LONGEST / max(motion.duration, motion.dt)) if loops(motion) else 1
-        self._motion = repeat(motion, rounds) if rounds > 1 else motion
+        played = repeat(motion, rounds) if rounds > 1 else motion
+        # the ground of a page rests, so that a slope can be laid on it: a clip that walks on the spot goes ahead
+        self._motion = replace(off_the_spot(played), source=motion.source)
         self._poses = motion_to_q(character, self._motion)
         self._character, self._run = character, run
         skins = skins_of(motion)
