@@ -299,6 +299,7 @@ def pack_track(track: Track, blobs: Blobs, *, is_live: bool) -> Header:
         "color": _rounded(track.style.color),
         "mass": round(track.character.mass, 3),
         **({"view": track.view} if track.view else {}),
+        **({} if track.skinned is None else {"root": bodies[0].joint}),
         "skins": [] if track.skinned is None else _skins(track.skinned, blobs),
         **_posed(entries, parents, positions, orientations, blobs, is_live=is_live),
     }

@@ -51,6 +51,8 @@ export interface Track {
   mass?: number;
   view?: number;
   bodies: Body[];
+  /** The pelvis among them, which the camera goes along with; the first where it is not said. */
+  root?: number;
   skins?: Skin[];
   frames?: { chunk: number; orientations: ArrayRef[]; positions: ArrayRef[] };
 }

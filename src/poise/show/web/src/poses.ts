@@ -82,16 +82,18 @@ export class RecordedPoses implements PoseSource {
   }
 
   root(time: number, place: Float32Array): boolean {
-    if (this.moving[0] !== 0) {
+    const body = this.track.root ?? 0;
+    const at = this.moving.indexOf(body);
+    if (at < 0) {
       if (!this.sample(time, this.whole)) return false;
-      place.set(this.whole.subarray(0, 3));
+      place.set(this.whole.subarray(body * STRIDE, body * STRIDE + 3));
       return true;
     }
     const { before, after, blend } = bracket(this.times, time);
     const { chunk } = this.track.frames!;
     const [first, second] = [before, after].map((frame) => this.chunks.get(Math.floor(frame / chunk))?.positions);
     if (!first || !second) return false;
-    const [a, b] = [before, after].map((frame) => 3 * this.moving.length * (frame % chunk));
+    const [a, b] = [before, after].map((frame) => 3 * (this.moving.length * (frame % chunk) + at));
     for (let k = 0; k < 3; k++) place[k] = (1 - blend) * first[a + k] + blend * second[b + k];
     return true;
   }
@@ -123,7 +125,10 @@ export class RecordedPoses implements PoseSource {
 
 /** Poses as they come: the last one is the only one. */
 export class LivePoses implements PoseSource {
-  constructor(readonly pose: Float32Array) {}
+  constructor(
+    readonly pose: Float32Array,
+    private readonly body = 0,
+  ) {}
 
   sample(_time: number, pose: Float32Array): boolean {
     pose.set(this.pose);
@@ -131,7 +136,7 @@ export class LivePoses implements PoseSource {
   }
 
   root(_time: number, place: Float32Array): boolean {
-    place.set(this.pose.subarray(0, 3));
+    place.set(this.pose.subarray(this.body * STRIDE, this.body * STRIDE + 3));
     return true;
   }
 

@@ -44,7 +44,7 @@ export class World {
     this.figures = header.tracks.map((track, k) => new Figure(track, k, viewOf(header, track)));
     this.scratch = header.tracks.map(poseOf);
     for (const track of header.tracks) {
-      this.sources.push(header.times ? new RecordedPoses(pack, track, times) : new LivePoses(poseOf(track)));
+      this.sources.push(header.times ? new RecordedPoses(pack, track, times) : new LivePoses(poseOf(track), track.root));
     }
     for (const layer of header.layers) this.layersOn.set(layer.name, layer.on);
     this.terrain = new Terrain(header);

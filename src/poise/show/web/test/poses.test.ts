@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Track } from "../src/format";
 import type { Pack } from "../src/pack";
-import { RecordedPoses, blendPoses, rotate } from "../src/poses";
+import { LivePoses, RecordedPoses, blendPoses, rotate } from "../src/poses";
 
 const HALF = Math.SQRT1_2;
 
 /** Two chunks of two frames: a root that moves along x, and a child one meter along the root's x. */
-function recorded() {
+function recorded(root?: number) {
   const tables = [
     Float32Array.of(1, 0, 0, 0, 1, 0, 0, 0, HALF, 0, 0, HALF, 1, 0, 0, 0),
     Float32Array.of(2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0), // not of length one: normalized when read
@@ -23,6 +23,7 @@ function recorded() {
   } as unknown as Pack;
   const array = (blob: number) => ({ blob, shape: [], kind: "f32" as const });
   const track = {
+    root,
     bodies: [
       { name: "root", parent: -1, shapes: [] },
       { name: "child", parent: 0, offset: [1, 0, 0], shapes: [] },
@@ -47,6 +48,19 @@ test("only the chunks that are looked at are unpacked", async () => {
   assert.equal(poses.sample(2.5, pose), false);
   await poses.load(1.5); // needs both
   assert.deepEqual(asked.sort(), [0, 1, 2, 3]);
+});
+
+test("the root is the body that the track names", async () => {
+  const place = new Float32Array(3);
+  for (const [root, wanted] of [[undefined, [1, 0, 0]], [0, [1, 0, 0]], [1, [1, 1, 0]]] as [number | undefined, number[]][]) {
+    const { poses } = recorded(root);
+    await poses.load(1);
+    assert.equal(poses.root(1, place), true);
+    near(place, wanted);
+  }
+  const pose = Float32Array.of(0, 0, 0, 1, 0, 0, 0, 5, 6, 7, 1, 0, 0, 0);
+  new LivePoses(pose, 1).root(0, place);
+  near(place, [5, 6, 7]);
 });
 
 test("children follow along the chain, and quaternions are normalized", async () => {
