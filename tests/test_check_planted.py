@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from poise.analysis import analyze
-from poise.check.air import explained
+from poise.check.air import mass_error_bend
 from poise.check.capture import _impulses, _second
 from poise.check.clip import check_motion, findings_of
 from poise.check.finding import doubts
@@ -67,7 +67,7 @@ def test_a_bulge_against_the_bow_of_a_turning_flight_is_caught() -> None:
     carried = rotations.rotate(turns, np.array([0.0, 0.0, 0.06]))[:, :2]
     even = np.linspace(0.0, 1.0, count)[:, None]
     bent = carried - carried[:1] - even * (carried[-1:] - carried[:1])
-    left = bent - explained(clip, flight, bent)
+    left = bent - mass_error_bend(clip, flight, bent)
     assert np.linalg.norm(left, axis=1).max() < 0.4 * np.linalg.norm(bent, axis=1).max()
     found = {is_caught(bulge("dance", np.random.default_rng([3, 3, seed]))) for seed in (901, 902)}  # to either side
     assert found == {True}

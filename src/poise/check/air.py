@@ -178,13 +178,7 @@ class MassSlack:
 
 def mass_slack(clip: Analysis, flight: FlightFit) -> MassSlack:
     """The slack of one flight."""
-    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
-    turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
-    size = clip.character.leg_scale
-    along = _bent(rotations.rotate(turns, np.array([0.0, 0.0, 1.0])))
-    ahead, side = (
-        _bent(rotations.rotate(turns, axis)) for axis in (np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]))
-    )
+    size, (ahead, side, along) = clip.character.leg_scale, _turned_axes(clip, flight)
     across = at.MASS_CENTER_ACROSS * np.maximum(np.linalg.norm(ahead, axis=1), np.linalg.norm(side, axis=1)).max()
     level = float(np.linalg.norm(along[:, :2], axis=1).max())
     least = at.MASS_CENTER + across
@@ -194,29 +188,35 @@ def mass_slack(clip: Analysis, flight: FlightFit) -> MassSlack:
     )
 
 
-def explained(clip: Analysis, flight: FlightFit, off: Array) -> Array:
-    """What a center of mass modeled off by a little explains of a path over the ground off its even way [m], (n, 2).
+def mass_error_bend(clip: Analysis, flight: FlightFit, off: Array) -> Array:
+    """The part of a flight's bend over the ground that the likeliest error of the mass center gives [m], shape (n, 2).
 
-    The true center lies at a fixed offset c in the trunk, which carries it round. The likeliest c is
+    The true center lies at a fixed offset c from the modeled one, in the trunk, which carries it round. The likeliest
+    offset is
 
         argmin  Σ_t |off_t − bent(R_t c)|² / (n σ²) + |c / s|²,
 
     with σ = `MASS_CENTER` and s = `MASS_CENTER_ACROSS` across the trunk and `MASS_CENTER_ALONG` along it.
 
     Args:
-        clip: Whose it is.
-        flight: The flight.
-        off: How far its n frames are off the even way [m], shape (n, 2).
+        clip: The clip.
+        flight: One of its flights, n frames long.
+        off: How far the center of mass is off its even way over the ground [m], shape (n, 2).
     """
-    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
-    turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
-    carried = np.stack([_bent(rotations.rotate(turns, axis))[:, :2] for axis in np.eye(3)], axis=2).reshape(-1, 3)
+    carried = np.stack([axis[:, :2] for axis in _turned_axes(clip, flight)], axis=2).reshape(-1, 3)
     size = clip.character.leg_scale
     spread = np.array([at.MASS_CENTER_ACROSS, at.MASS_CENTER_ACROSS, at.MASS_CENTER_ALONG]) * size
     trust = 1.0 / (math.sqrt(len(off)) * at.MASS_CENTER * size)
     rows = np.concatenate([trust * carried, np.diag(1.0 / spread)])
     offset = np.linalg.lstsq(rows, np.concatenate([trust * off.ravel(), np.zeros(3)]))[0]
     return (carried @ offset).reshape(off.shape)
+
+
+def _turned_axes(clip: Analysis, flight: FlightFit) -> list[Array]:
+    """Ways of the tips of x, y and z as the trunk turns in a flight, off their even ways, shapes (n, 3)."""
+    turns = clip.motion.world[1][flight.first : flight.last + 1, clip.character.bodies[0].joint]
+    turns = rotations.multiply(turns, rotations.conjugate(turns[:1]))
+    return [_bent(rotations.rotate(turns, axis)) for axis in np.eye(3)]
 
 
 def _bent(path: Array) -> Array:
@@ -290,7 +290,7 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     line = path[-1] - path[0]
     share = (clip.times[flight.first : flight.last + 1] - flight.start_s)[:, None] / max(flight.duration, 1e-9)
     off = path - path[0] - share * line  # a free body covers even ground in even times
-    off = off - explained(clip, flight, off)
+    off = off - mass_error_bend(clip, flight, off)
     if not is_on_the_spot(clip, flight):
         off = off - np.outer(off @ line, line) / float(line @ line)
     size = np.linalg.norm(off, axis=1)
