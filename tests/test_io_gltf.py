@@ -18,6 +18,7 @@ from scipy.spatial import ConvexHull
 
 import poise.io
 from poise.cli.describe import describe_file
+from poise.cli.folder import clips_in
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion, Source
@@ -885,6 +886,17 @@ def test_info_says_why_a_clip_cannot_be_used(tmp_path):
     content["animations"][1]["channels"] = 2 * content["animations"][0]["channels"]
     found = describe_file(saved(tmp_path, content), ReadOptions())
     assert any("cannot be used: Clip 'again' states the" in w and "twice" in w for w in found["warnings"])
+    assert found["clips"] == ["kick", "again"]
+    assert found["frames"][0] > 1
+    assert found["frames"][1] == 0
+    assert any("holds 2 clips" in w for w in found["warnings"])
+
+
+def test_a_folder_takes_the_clips_beside_a_damaged_one(tmp_path):
+    content = made()
+    content["animations"] += [{**content["animations"][0], "name": name} for name in ("again", "third")]
+    content["animations"][1]["channels"] = 2 * content["animations"][0]["channels"]
+    assert clips_in(saved(tmp_path, content), {"clip": None}) == ("kick", "again", "third")
 
 
 def test_sparse_keys_are_sampled_at_a_multiple_of_their_rate(tmp_path):

@@ -106,8 +106,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     lines.append(("skeleton", f"{len(found['joints'])} joints{sites}{tall}" if found["joints"] else "none in the file"))
     if isinstance(found["frames"], list):
         for name, frames, fps, seconds in zip(found["clips"], found["frames"], found["fps"], found["duration_s"]):
-            amount = "1 frame, a pose" if frames == 1 else f"{frames} frames, about {fps:.4g} fps, {seconds:.2f} s"
-            lines.append((f"clip {name}", amount))
+            amount = f"{frames} frames, about {fps:.4g} fps, {seconds:.2f} s"
+            lines.append((f"clip {name}", {0: "cannot be read", 1: "1 frame, a pose"}.get(frames, amount)))
     elif found["frames"]:
         channels = f", {found['channels']} channels" if found["channels"] else ""
         lines.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from poise.core.errors import FileFormatError
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import height_of
@@ -109,17 +111,20 @@ def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
         return None
     skeleton = figure_skeleton(file, tree, options)
     own = moving_clips(file, frozenset(tree.nodes))
-    clips = [read_clip(file, i, len(tree.nodes), frozenset(tree.nodes)) for i in own]
+    clips, faults = _readable(file, tree, own)
+    if own and len(faults) == len(own):
+        raise faults[0]
     names = tuple(names[i] for i in own)
+    unused = [f"One clip cannot be used: {f.problem} {f.cure}".strip() for f in faults]
     return {
         "format": NAME,
         "dialect": _dialect(file),
         "joints": list(skeleton.names),
         "end_sites": [e.name for e in skeleton.end_sites],
-        "channels": max((len(c.channels) for c in clips), default=0),
-        "frames": [len(c.times) for c in clips],
-        "fps": [_rate(c) for c in clips],
-        "duration_s": [float(c.times[-1]) for c in clips],
+        "channels": max((len(c.channels) for c in clips if c), default=0),
+        "frames": [len(c.times) if c else 0 for c in clips],
+        "fps": [_rate(c) if c else 0.0 for c in clips],
+        "duration_s": [float(c.times[-1]) if c else 0.0 for c in clips],
         "unit_m": options.unit or 1.0,
         "up": options.up or "y",
         "height_m": height_of(skeleton),
@@ -129,8 +134,23 @@ def describe_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) ->
             if names
             else "It holds no animation."
         ),
-        "warnings": list(_warnings(file, tree, tree.scales[None])),
+        "warnings": [*_warnings(file, tree, tree.scales[None]), *unused],
     }
+
+
+def _readable(
+    file: GltfDocument, tree: GltfTree, own: Sequence[int]
+) -> tuple[list[Clip | None], list[FileFormatError]]:
+    """The clips, None for one that is damaged, and what is wrong with those."""
+    clips: list[Clip | None] = []
+    faults: list[FileFormatError] = []
+    for index in own:
+        try:
+            clips.append(read_clip(file, index, len(tree.nodes), frozenset(tree.nodes)))
+        except FileFormatError as error:
+            clips.append(None)
+            faults.append(error)
+    return clips, faults
 
 
 def read_rest(path: Path) -> Motion:
