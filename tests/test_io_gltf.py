@@ -1091,6 +1091,21 @@ def test_a_file_is_read_once_for_all_its_clips_and_again_where_it_has_changed(
     assert len(trees) == 2
 
 
+def test_the_only_clip_of_a_file_may_be_named(tmp_path):
+    content = parts_of_a_figure()
+    content["animations"][0]["name"] = "Rig|Walk"
+    path = saved(tmp_path, content)
+    for clip in ("Rig|Walk", "walk", "0", 0):
+        assert poise.io.load(path, clip=clip).frame_count == poise.io.load(path).frame_count
+    with pytest.raises(FileFormatError, match="'Hop' is not one of its clips"):
+        poise.io.load(path, clip="Hop")
+    bvh = tmp_path / "pose.bvh"
+    poise.io.save(poise.io.load(path), bvh)
+    assert poise.io.load(bvh, clip="pose").frame_count
+    with pytest.raises(FileFormatError, match="one motion only"):
+        poise.io.load(bvh, clip="Hop")
+
+
 def test_a_skin_that_is_bound_elsewhere_tells_no_tips(tmp_path):
     content = parts_of_a_figure()
     far = {"name": "object", "mesh": 0, "translation": [0, 0, 400]}  # the parts of all last joints lie far away

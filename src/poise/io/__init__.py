@@ -28,6 +28,7 @@ from poise.intake.anatomy import height_in_meters, height_of
 from poise.intake.reading import doubted
 from poise.io.files import all_or_none
 from poise.io.format import UP_AXES, ReadOptions, file_and_clip, format_for, format_of, optional, skeleton_of_file
+from poise.io.gltf_clip import clips_called
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
 
@@ -76,7 +77,11 @@ def load(
     has_size = options.unit is not None or options.height is not None
     with _reading(path):
         motion = doubted(_read(path, options), given_size=has_size, given_fps=options.fps is not None)
-    if options.clip not in (None, 0) and motion.source is not None and len(motion.source.clips) < 2:
+    if (
+        options.clip not in (None, 0)
+        and motion.source is not None
+        and not clips_called(motion.source.clips, options.clip)
+    ):
         problem = f"This file holds one motion only; clip {options.clip!r} is not in it."
         raise FileFormatError(problem, path=path, cure="Leave the clip out.")
     return motion

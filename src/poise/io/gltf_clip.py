@@ -111,15 +111,9 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         offered = ": " + ", ".join(f"{i} {names[i]!r}" for i in own)
         listed = offered if len(own) <= MOST_LISTED else "; `poise info FILE` lists them"
         raise document.fault(f"It holds {len(own)} clips{listed}.", CHOOSE_CLIP)
-    same = [i for i, n in enumerate(names) if n == wanted]
-    if not same:
-        same = [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
-    if not same and not str(wanted).isdigit():
-        same = _called(names, str(wanted))
+    same = clips_called(names, wanted)
     if len(same) == 1:
         return same[0]
-    if not same and str(wanted).isdigit() and int(wanted) < len(names):
-        return int(wanted)
     if same:
         listed = ", ".join(f"{i} {names[i]!r}" for i in same)
         raise document.fault(
@@ -131,6 +125,15 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
         f"Clip {wanted!r} is not one of its clips.{listed}",
         CHOOSE_CLIP,
     )
+
+
+def clips_called(names: Sequence[str], wanted: str | int) -> list[int]:
+    """The clips that a name, a shortened name or an index may mean; none where no clip is called so."""
+    same = [i for i, n in enumerate(names) if n == wanted]
+    same = same or [i for i, n in enumerate(names) if n.lower() == str(wanted).lower()]
+    if same or not str(wanted).isdigit():
+        return same or _called(names, str(wanted))
+    return [int(wanted)] if int(wanted) < len(names) else []
 
 
 def _called(names: Sequence[str], wanted: str) -> list[int]:
