@@ -31,3 +31,9 @@ def test_a_run_whose_rate_is_given_keeps_it() -> None:
     assert poise.simulate(motion, pushes=[poise.Push("chest", (100.0, 0.0, 0.0), 0.1)]).report.data[
         "dt"
     ] == pytest.approx(1.0 / 60.0)
+
+
+def test_a_figure_that_weighs_grams_is_told_of_its_size() -> None:
+    motion = poise.load(poise.sample_path("walk"), height="4cm").cut(0.0, 0.5)
+    with pytest.raises(poise.SimulationDiverged, match=r"It weighs 0\.\d+ kg; if it is larger, give `height`"):
+        poise.simulate(motion, pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 0.2, 0.2)])

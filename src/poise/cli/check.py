@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,6 +112,7 @@ def check(
     if names:
         chosen = chosen.failing_only_on(names)
     how = reading.checked
+    how = replace(how, clip=None) if how.clip == "all" else how
     if terrain is not None:
         from poise.terrain import Terrain
 
@@ -224,7 +226,6 @@ def _groups(reports: Sequence[ClipReport]) -> tuple[Group, ...]:
 
 def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted: Wanted) -> dict[str, str]:
     """Recordings of the clips that fail, in a folder beside the page; their addresses from the page, by clip."""
-    from dataclasses import replace
     from urllib.parse import quote
 
     from poise.body import load_character

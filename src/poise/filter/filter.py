@@ -252,10 +252,11 @@ class SimulatedCharacter:
             return self._carry(reference, following, following_v, planned)
         self._note_fall()
         if not integrate(self.stages, result.a):
-            fastest = np.abs(self.v + self.dt * result.a).max()
+            fastest, mass = np.abs(self.v + self.dt * result.a).max(), self.character.mass
+            light = f"It weighs {mass:.2g} kg; if it is larger, give --height or --unit. " if mass < 1.0 else ""
             raise SimulationDiverged(
                 f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
-                "Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
+                f"{light}Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
                 frame=round(self.time / self.dt), reason="too fast",
             )  # fmt: skip
         q, v = self.stages.q.copy(), self.stages.v.copy()
