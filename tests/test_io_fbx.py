@@ -106,10 +106,9 @@ def bent_keys(curve, rate):
         b"KeyAttrRefCount": np.array([2], np.int32),
     }}
 
-made = sys.argv[-1]
-sys.argv += [made, "", ""]
 import os
-os.replace(with_curves_as_keys(made), made)
+made = sys.argv[-1]
+os.replace(with_curves_as_keys(made, made), made)
 """
 
 

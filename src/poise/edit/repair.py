@@ -463,7 +463,13 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
 
 
 def _left(curve: Sequence[Point], number: int, force: float) -> str:
-    """Why the clip is left as it is, or what is still missing, as a share of the weight; empty where little is."""
+    """Why the clip is left as it is, or what is still missing; empty where little is.
+
+    Args:
+        curve: What a repair leaves, by its weight.
+        number: Of the point that was chosen.
+        force: Still missing in the repaired clip, as measured, over the weight.
+    """
     start, chosen, best = curve[0], curve[number], curve[-1]
     if len(curve) == 1 and start.left < ENOUGH:
         return "The clip is physical already; it is left as it is."
@@ -484,12 +490,12 @@ def _left(curve: Sequence[Point], number: int, force: float) -> str:
         )
     if force > MUCH:
         why = (
-            "the budget is used up. A larger --budget goes on;"
+            "the budget is used up. A larger --budget goes on."
             if chosen.force > MUCH
-            else "the repaired clip touches at other times than it was solved for, such as where a limb goes deep;"
+            else "the repaired clip touches at other times than it was solved for, such as where a limb goes deep."
         )
         return (
-            f"{100.0 * force:.0f} % of the weight is still held by nothing: {why} glitches, wrong contacts or a wrong "
+            f"{100.0 * force:.0f} % of the weight is still held by nothing: {why} Glitches, wrong contacts or a wrong "
             "rate cannot be repaired (poise check names them)."
         )
     return ""

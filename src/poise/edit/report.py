@@ -248,12 +248,13 @@ def verified(
 
     `check` in the report has the failing findings `before` and `after`, those that are `new`, those that follow from
     what was `asked` for, and `skin_stretch`: how much longer an edge of the skin gets than it ever was. Both are judged
-    with the same figure on the same floor: what an edit leaves alone is not found a second time.
+    with the same figure on the same floor, so that what an edit leaves alone is not found anew. Where the ground is
+    given or carried by the clip, and no character is given, each gets a figure of its own.
 
     Args:
         edited: The edit.
         motion: What was edited.
-        character: Its character; fitted to the source if not given. Where the edit makes it larger, it is scaled.
+        character: Its character; fitted to the source if not given, and scaled where the edit makes it larger.
         again: The same edit by another amount, 0 … 1, without a check; tried where this one brought new findings.
         floor: Height of the floor, where it was given [m].
         terrain: The ground, where it was given, as `Terrain.parse` reads it.

@@ -146,7 +146,7 @@ def cross(a: Array, b: Array) -> Array:
 
 
 def bodies_named(observed: Observation, name: str) -> list[int]:
-    """Bodies behind a name of `body.BODIES`, a role or a body's name."""
+    """Bodies behind a name of `body.BODIES`, a role or a body's name. A head need not be a body of its own."""
     index = observed.body.character.body_index
     if name == "head" and name not in observed.body.character.indices:
         return [observed.body.head]

@@ -374,8 +374,8 @@ def least_gravity(figure: Figure, up: str) -> float | None:
 
     A body of height z over the ground that stands on one foot and accelerates by c̈ needs its foot at
     p = c − z c̈ / (g + c̈_z), the zero-moment point of a body without spin. Played too fast it would fall off its feet.
-    In a run, frames count whose acceleration is smoothed over this stance alone, without flight. None where no two feet
-    stand in turn, or no gravity holds it.
+    Accelerations are smoothed over a window of frames. In a run only frames count whose window lies within one stance.
+    None where no two feet stand in turn, or no gravity holds it.
     """
     swing, feet = find_swing(figure), figure.anatomy.feet
     if swing is None or len(feet) != 2:

@@ -16,15 +16,15 @@ import numpy as np
 from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
 
 
-def open_file(path: str, kind: str, rate: float) -> None:
-    """Bring a file into an empty scene, at a rate [1/s] if one is given."""
+def open_file(path: str, kind: str, made: str, rate: float) -> None:
+    """Bring a file into an empty scene, at a rate [1/s] if one is given; `made` is the file to write later."""
     if kind == ".blend":
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
         return  # the scene of its maker, as it is
     bpy.ops.wm.read_factory_settings(use_empty=True)
     if kind == ".fbx":
         try:
-            path = with_curves_as_keys(path)
+            path = with_curves_as_keys(path, made)
         except Exception as error:  # what this parser cannot read, the importer may
             print(f"poise: curves stay as they are: {error!r}")
     if rate > 0.0:
@@ -54,16 +54,20 @@ KTIME = 46186158000
 CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
 CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
 """Bits that say how a key of an FBX goes to the next."""
-FURTHER = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
-           b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
-           b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}  # fmt: skip
+TYPES = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
+         b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
+         b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}  # fmt: skip
 """Blender's names for the types in a binary FBX."""
 
 
-def with_curves_as_keys(path: str) -> str:
-    """An FBX with a key in each frame where a curve bends between keys, beside it; itself if nothing bends.
+def with_curves_as_keys(path: str, beside: str) -> str:
+    """Write an FBX with a key in each frame where a curve bends between keys; the file itself if nothing bends.
 
-    Blender goes straight from key to key. Its parser and writer in Python do the reading; a text FBX stays as it is.
+    Blender goes straight from key to key. Its own Python code parses and writes the file; a text FBX stays as it is.
+
+    Args:
+        path: Of the FBX.
+        beside: A file of Poise's own; the new one is put beside it.
     """
     from io_scene_fbx import encode_bin, fbx_utils, parse_fbx  # pyright: ignore[reportMissingImports]
 
@@ -80,25 +84,30 @@ def with_curves_as_keys(path: str) -> str:
     for objects in (e for e in root.elems if e.id == b"Objects"):
         for curve in (e for e in objects.elems if e.id == b"AnimationCurve"):
             keys = bent_keys({e.id: e.props[0] for e in curve.elems if len(e.props)}, rate)
-            bent |= {} if keys is None else {id(curve): keys}
+            if keys is not None:
+                bent[id(curve)] = keys
     if not bent:
         return path
 
     def written(element: Any, changed: dict) -> Any:
         made = encode_bin.FBXElem(element.id)
         for kind, value in zip(element.props_type, element.props):
-            getattr(made, "add_" + FURTHER[bytes((kind,))])(changed.get(element.id, value))
+            getattr(made, "add_" + TYPES[bytes((kind,))])(changed.get(element.id, value))
         below = bent.get(id(element), changed)
         made.elems.extend(written(e, below) for e in element.elems)
         return made
 
-    made = Path(sys.argv[-3]).with_suffix(".keys.fbx")  # beside the file that is to be written
+    made = Path(beside).with_suffix(".keys.fbx")
     encode_bin.write(str(made), written(root, {}), version)
     return str(made)
 
 
 def bent_keys(curve: dict, rate: float) -> dict | None:
-    """The arrays of a curve with further keys in the frames where it bends; None where it is straight between keys."""
+    """The arrays of a curve with further keys in the frames where it bends.
+
+    None where it is straight between keys or baked at another rate, and where a key is of a kind that is not followed
+    here: TCB, or automatic with a bias.
+    """
     times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
     counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
     data = np.array(curve[b"KeyAttrDataFloat"], np.float32).reshape(-1, 4)
@@ -129,7 +138,7 @@ def bent_keys(curve: dict, rate: float) -> dict | None:
     curved = bezier(
         share, right, left, begin, begin + right * seconds * leaving[at], end - left * seconds * reaching[at + 1], end
     )
-    held = np.where(kind & AUTO, end, begin)
+    held = np.where(kind & AUTO, end, begin)  # of a constant key this bit says that the next value holds
     found = np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, line))
     if not len(at) or not np.isfinite(found).all() or np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6):
         return None
@@ -359,7 +368,7 @@ def write_file(path: str, kind: str, rate: float) -> None:
 def main() -> None:
     """Open one file and write another."""
     file, kind, made, wanted, rate = sys.argv[sys.argv.index("--") + 1 :]
-    open_file(file, kind, float(rate))
+    open_file(file, kind, made, float(rate))
     write_file(made, wanted, float(rate))
     print("poise: written", flush=True)
 

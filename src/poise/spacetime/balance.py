@@ -163,9 +163,9 @@ class Problem:
         """Frames by the first coefficient that their balance sees, and the weights of what they see.
 
         Returns:
-            Frames (M + 2 (S − 1), F), filled up with K: those of coefficient c are in row c + S − 1, where S is the
-            most that three neighbors see. Weights of the frame before, itself and after on S coefficients from c on,
-            shape (3, M + 2 (S − 1), F, S).
+            Frames (M + 2 (S − 1), F), filled up with K: those of coefficient c are in row c + S − 1, where S is
+            how many coefficients three neighboring frames see at most. Weights of the frame before, itself and after on
+            S coefficients from c on, shape (3, M + 2 (S − 1), F, S).
         """
         frames, lead = len(self.first), 3 + int((self.first[2:] - self.first[:-2]).max())
         group = self.first[np.maximum(np.arange(frames) - 1, 0)]

@@ -49,7 +49,7 @@ TIGHTER = 8
 PERSON = 70.0
 """Moments are reported for a figure of this mass [kg]."""
 UNSEEN = 1e-3
-"""Price of a step of a loop's coefficients, as a share of that of an offset: no frame may see the outermost [1]."""
+"""In a loop no frame may see the outermost coefficients. Their steps cost this share of what offsets cost [1]."""
 CHUNK = 64
 """Frames, or coefficients, whose rows are made at once."""
 

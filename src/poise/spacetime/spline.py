@@ -1,7 +1,7 @@
 """Offsets over time as cubic splines, and the linear system of their coefficients.
 
 A coefficient matters for four knots' time, and the six rows of a frame see its two neighbors too. So the normal
-equations of the coefficients are a band of blocks: H[c, d] is the block of coefficients c + d (rows) and c.
+equations of the coefficients are a band of S blocks: H[c, d] is the block of coefficients c + d (rows) and c.
 """
 
 from __future__ import annotations

@@ -211,9 +211,7 @@ class Clip(Driver):
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
 
-    def _given(
-        self, before: Going, going: Going, forces: Sequence[Force]
-    ) -> tuple[Given, tuple[Array, Array] | None]:  # fmt: skip
+    def _given(self, before: Going, going: Going, forces: Sequence[Force]) -> tuple[Given, tuple[Array, Array] | None]:
         """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
         playback, frame = self._playback, going.frame - going.rate
         if going.is_plain and (self._poses is None or before.is_plain):

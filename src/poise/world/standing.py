@@ -45,7 +45,7 @@ SLOW, CALM = 0.15, 0.1
 """A figure that is held is calm once it has moved along its way no faster than the first number [m/s] for the second
 [s]; it may still rebound before."""
 SETTLES = 0.2
-"""As long as it is so slow, it stops leaning toward where its clip would be, with this half-life [s]."""
+"""Half-life with which a held figure that moves so slowly stops leaning toward where its clip would be [s]."""
 LEANS = 0.1
 """A figure that stands leans no farther off its feet than this [m]."""
 WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
@@ -71,7 +71,7 @@ class Stands(NamedTuple):
     flags: Flags
 
     def next(self, frame: float, dt: float) -> int:
-        """Where the clip may come to a stand around a frame, the first place if there are several; -1 for none."""
+        """Index of the first stand from `BACK` before a frame to `FAR` after it; −1 for none."""
         ahead = self.frames - frame
         k = int(np.searchsorted(ahead, -BACK / dt))
         return k if k < len(ahead) and ahead[k] * dt < FAR else -1
@@ -103,13 +103,11 @@ class Stands(NamedTuple):
             down: Points that are on the ground now and stay there, shape (P,).
             shift: How far beyond the place of the stand in the clip it will be, horizontally [m], shape (2,).
         """
-        flags, count = self.flags[k], len(self.flags[k])
+        flags = self.flags[k]
         touches = flags & (down | (left <= 0.0))
         times = np.where(touches, 0.0, np.where(flags, left, np.inf))
         progress = np.where(touches, 1.0, 0.0)
-        return Touch(
-            touches, times, self.points[k] + np.append(shift, 0.0), progress, np.where(touches, np.inf, np.zeros(count))
-        )
+        return Touch(touches, times, self.points[k] + np.append(shift, 0.0), progress, np.where(touches, np.inf, 0.0))
 
 
 class Going(NamedTuple):
@@ -121,7 +119,7 @@ class Going(NamedTuple):
         untouched: Time since something last pushed the figure back [s].
         pace: Speed of the figure along its way, smoothed [m/s].
         is_held: Something holds the figure, and its clip waits.
-        stop, share: Which of the stands it comes to, -1 for none, and how far it has come into it, 0 … 1.
+        stop, share: Which of the stands it comes to, −1 for none, and how far it has come into it, 0 … 1.
         calm: For how long the figure has hardly moved [s].
     """
 

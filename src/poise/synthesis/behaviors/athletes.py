@@ -85,7 +85,7 @@ class Style:
 
 
 HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.0, 0.3, 10.0, 0.1, 1.0, 0.0)
-# found by a random search of 65 tries at 1.7, 2.5 and 3.2 m/s: docs/synthesis.md
+# found by a random search of 65 tries at 1.7, 2.5 and 3.2 m/s, before `head` was chosen among 14: docs/synthesis.md
 RUNNING = Style(0.9065, 4.0, 0.0, 11.56, 0.15, 6.0, 0.062, 0.5, 0.047, 10.0, 0.1, 1.147, 0.06)
 
 
