@@ -224,9 +224,8 @@ def test_a_skin_is_where_the_file_puts_it(name: str) -> None:
     track = seen.header["tracks"][0]
     positions, turns = seen.poses(0)
     assert len(track["bodies"]) == motion.skeleton.joint_count
-    assert (
-        track["bodies"][track["root"]]["name"] == scene.tracks[0].character.bodies[0].name
-    )  # whom the camera goes along with
+    followed = track["bodies"][track["root"]]["name"]  # what the camera goes along with
+    assert followed == scene.tracks[0].character.bodies[0].name
     (skin, *_) = track["skins"]
     vertices = seen.array(skin["vertices"]).astype(float)
     joints, weights = seen.array(skin["joints"]).astype(int), seen.array(skin["weights"]).astype(float)
