@@ -463,13 +463,7 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
 
 
 def _left(curve: Sequence[Point], number: int, force: float) -> str:
-    """Why the clip is left as it is, or what is still missing; empty where little is.
-
-    Args:
-        curve: What a repair leaves, by its weight.
-        number: Of the point that was chosen.
-        force: Still missing in the repaired clip, as measured, over the weight.
-    """
+    """Why the clip is left as it is, or what is missing (`force`, measured, over the weight); empty if little is."""
     start, chosen, best = curve[0], curve[number], curve[-1]
     if len(curve) == 1 and start.left < ENOUGH:
         return "The clip is physical already; it is left as it is."
