@@ -18,8 +18,11 @@ from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.motion import Motion
 from poise.edit import Budget, Scope, ballistic, fit_path, retime, scale
 from poise.edit.report import new_findings
+from poise.edit.scale import rest_height
 from poise.io.gltf_pose import GltfSource
 from poise.io.gltf_tree import node_local, node_parents
+from poise.phases.floor import carried_ground, carrying, laid_under
+from poise.terrain import Terrain
 from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.edit_clips import FLIGHTS, ball, clip, hop
 
@@ -178,6 +181,44 @@ def test_a_new_size_and_time_find_no_other_floor() -> None:
         pytest.skip("This clip is in the second set.")
     report = scale(poise.load(toy, clip="walk"), 1.5).report
     assert report["check"]["new"] == []
+
+
+@pytest.mark.parametrize("spec", ["slope:6", "step:0.2", "stairs:0.12,0.3@20", "rough:0.1,3"])
+def test_a_scaled_clip_carries_ground_of_its_size(spec: str, tmp_path: Path) -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    laid = laid_under(Terrain.parse(spec), motion, 0.1)
+    upward = carrying(motion, laid)
+    places = np.random.default_rng(3).uniform(-2.0, 2.0, (200, 2))
+
+    def heights(clip: Motion, size: float) -> np.ndarray:
+        ground = carried_ground(clip)
+        assert ground is not None
+        return ground.heights(size * places) / size
+
+    poise.save(upward, path := tmp_path / "up.bvh")
+    large = scale(upward, 1.6, verify=False).motion
+    small = scale(large, 0.25, keep_time=True, verify=False).motion
+    poise.save(small, tmp_path / "small.glb")
+    sizes = (
+        (upward, 1.0),
+        (large, 1.6),
+        (scale(upward, 1.6, keep_size=True, verify=False).motion, 1.0),
+        (retime(upward, factor=1.3, verify=False).motion, 1.0),
+        (poise.load(tmp_path / "small.glb"), 0.4),
+        (poise.load(path, unit=3.0 * poise.load(path).source.unit), 3.0),  # pyright: ignore[reportOptionalMemberAccess]
+        (poise.load(path, height=2.0 * rest_height(motion)), None),
+    )
+    for made, size in sizes:
+        size = size or made.translations[0, 0, 0] / motion.translations[0, 0, 0]
+        np.testing.assert_allclose(made.translations[0, 0], size * motion.translations[0, 0], rtol=1e-3)
+        np.testing.assert_allclose(heights(made, size), laid.heights(places), atol=1e-6)
+
+
+def test_a_clip_on_stairs_is_as_good_when_it_is_larger() -> None:
+    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    result = poise.simulate(motion, terrain=Terrain.parse("stairs:0.12,0.3")).motion
+    assert carried_ground(result) is not None
+    assert scale(result, 1.6).report["check"]["after"] == []
 
 
 def test_ten_times_as_tall_is_the_root_of_ten_slower() -> None:

@@ -70,7 +70,7 @@ class FlightFit:
         track_error: `track` at its largest over the line's length; nan where the path is (nearly) vertical.
         linear_error: (p − p̄) / ‖p̄‖ of the horizontal momentum, then (p_z − fitted) / m, shape (n, 3).
         angular_error: (L − L̄) / ‖L̄‖ per axis, shape (n, 3); over `angular_scale` where ‖L̄‖ is tiny.
-        linear_scale, angular_scale: What they were divided by [kg m/s], [kg m²/s].
+        angular_scale: What that was divided by [kg m²/s].
         angular_is_tiny: True where the mean is not a divisor and the natural scale m √(g h) h stands in.
         linear_is_tiny: The same of the horizontal momentum, with m √(g h); h is the leg length.
 
@@ -95,7 +95,6 @@ class FlightFit:
     track_error: float
     linear_error: Array
     angular_error: Array
-    linear_scale: float
     angular_scale: float
     angular_is_tiny: bool
     linear_is_tiny: bool
@@ -159,7 +158,6 @@ def fit_flight(
         far / length if length > TINY * leg_length else float("nan"),
         linear_error,
         (L - mean) / L_by,
-        float(p_by),
         float(L_by),
         bool(L_tiny),
         bool(p_tiny),

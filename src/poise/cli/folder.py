@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -242,7 +243,7 @@ def carry_out(
     shard: str | None,
     jobs: str | None,
     overwrite: bool,
-    is_done: Callable[[Done | None, Job, Path], bool] | None = None,
+    is_done: Callable[[Done | None, Job], bool] | None = None,
 ) -> tuple[list[Done], int, int]:
     """Do the jobs in processes and note each in the manifest.
 
@@ -268,7 +269,8 @@ def carry_out(
             _require(manifest, resume=resume or overwrite)
         asked = len(part)
         if resume:
-            part = [j for j in part if not (is_done or _is_done)(before.get(j.name), j, place or Path("."))]
+            is_done = is_done or partial(_is_done, place=place or Path("."))
+            part = [j for j in part if not is_done(before.get(j.name), j)]
         earlier = asked - len(part)
         done: list[Done] = []
         try:

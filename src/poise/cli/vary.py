@@ -110,7 +110,7 @@ def vary(
         )
 
 
-def _was_tried(before: Done | None, job: Job, place: Path) -> bool:
+def _was_tried(before: Done | None, job: Job) -> bool:
     """Whether a variant was made and judged before, of the same clip; one that was dropped has no file."""
     if before is None or before.key != job.key:
         return False

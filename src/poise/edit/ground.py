@@ -172,7 +172,7 @@ def _lowered(motion: Motion, fixed: Ground) -> Motion:
     kneels or sits has feet in the air. A body that is far above the floor stands on something, unless it goes there
     through the air at an even pace, step by step: then that is taken out.
     """
-    is_carried = carried_ground(motion) is not None and fixed.terrain == carried_ground(motion)
+    is_carried = not fixed.terrain.is_flat
     clip = on_ground(motion, Wanted(floor=None if is_carried else fixed.floor), fixed.character)
     touch, size = clip.touch, fixed.size
     rise = rise_of(clip, load_profile(ROOT)["rise"].scaled(clip.character.leg_scale))

@@ -13,6 +13,7 @@ from poise.core.skeleton import rest_pose
 from poise.edit.budget import Budget, Scope
 from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.retime import on_grid, retimed, seen_slower
+from poise.phases.floor import carrying_larger
 from poise.phases.points import pelvis
 
 SIZES = (1e-3, 1e3)
@@ -89,13 +90,14 @@ def scale(
 
 
 def sized(motion: Motion, size: float) -> Motion:
-    """Bones, tips and all translations multiplied by `size`, and what the source file says of bones."""
+    """Bones, tips and all translations multiplied by `size`, what the source file says of bones, and its ground."""
     larger = motion.skeleton.scaled(size)
     source = motion.source
     sized = getattr(source.document, "sized", None) if source is not None else None
     if source is not None and sized is not None:
         source = replace(source, document=sized(size))
-    return replace(motion, skeleton=larger, translations=size * motion.translations, source=source)
+    result = replace(motion, skeleton=larger, translations=size * motion.translations, source=source)
+    return carrying_larger(result, size)
 
 
 def _companions(motion: Motion) -> tuple[str, ...]:

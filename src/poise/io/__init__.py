@@ -29,6 +29,7 @@ from poise.intake.reading import doubted
 from poise.io.files import all_or_none
 from poise.io.format import UP_AXES, ReadOptions, file_and_clip, format_for, format_of, optional, skeleton_of_file
 from poise.io.gltf_clip import clips_called
+from poise.phases.floor import carrying_larger
 
 __all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
 
@@ -88,22 +89,29 @@ def load(
 
 
 def _read(path: Path, options: ReadOptions) -> Motion:
-    """The motion as its format reads it; of the height that was asked for."""
+    """The motion as its format reads it; of the height that was asked for. The ground it carries is sized with it."""
     reader = format_of(path)
     motion = reader.read(path, options)
-    if options.height is None or motion.source is None:
+    source = motion.source
+    if source is None:
+        return motion
+    if options.unit is not None and source.ground is not None:
+        noted = reader.read(path, replace(options, unit=None)).source
+        assert noted is not None
+        motion = carrying_larger(motion, options.unit / noted.unit)
+    if options.height is None:
         return motion
     tall = height_of(motion)
     if tall < 1e-9:
         raise InvalidValue("This figure has no height; leave --height (height=...) out.")
-    sized = replace(options, unit=motion.source.unit * options.height / tall)
-    del motion  # of a long file there is no room for two
+    sized = replace(options, unit=source.unit * options.height / tall)
+    size = options.height / tall
+    del motion, source  # of a long file there is no room for two
     motion = reader.read(path, sized)
     assert motion.source is not None
     stated = Evidence(sized.unit, 1.0, f"the figure is {options.height:g} m tall, as its user says")
-    return replace(motion, source=replace(motion.source, evidence=motion.source.evidence | {"unit": stated})).placed(
-        *motion.world
-    )
+    known = replace(motion, source=replace(motion.source, evidence=motion.source.evidence | {"unit": stated}))
+    return carrying_larger(known.placed(*motion.world), size)
 
 
 def load_skeleton(

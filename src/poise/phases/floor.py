@@ -296,6 +296,12 @@ def carrying(motion: Motion, terrain: Terrain) -> Motion:
     return replace(motion, source=replace(motion.source, ground=note)).placed(*motion.world)
 
 
+def carrying_larger(motion: Motion, size: float) -> Motion:
+    """A motion that was scaled about the world's origin, with the ground that it carries scaled [1] likewise."""
+    ground = carried_ground(motion)
+    return motion if ground is None else carrying(motion, ground.scaled(size))
+
+
 def carrying_last(motion: Motion, grounds: Sequence[tuple[float, Terrain]]) -> Motion:
     """The motion carrying the last ground it was made on, if those before it lay as high under all joints meanwhile.
 

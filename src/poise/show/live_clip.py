@@ -103,6 +103,9 @@ class ChangingGround(Shape):
         del place
         return self.current.shape.form(self.current.place, time)
 
+    def scaled(self, size: float) -> Shape:
+        return self.current.shape.scaled(size)
+
     def change(self, hill: Hill, position: Array, heading: float) -> None:
         """New ground that meets the old one where the figure is.
 

@@ -204,7 +204,7 @@ def _cover(heights: Array, flat: Array, tops: Array, cells: Index) -> None:
 
 ALLOWED = (
     "flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED[,MAXSLOPE], image:FILE,SIZE,HEIGHT, mesh:FILE, "
-    "platform:FILE, each with an optional @HEADING in degrees"
+    "platform:FILE, each with an optional @HEADING in degrees and xSIZE, such as x2 for twice as large"
 )
 ARGUMENTS = {
     "flat": (0, 0),
@@ -224,7 +224,7 @@ def parse(spec: str) -> Terrain:
 
     The kind ends at the first colon, so Windows paths keep theirs. Numbers are split off a file's name from the
     right, so the name may hold commas. `@HEADING` is what follows the last @ if it is a number and no file of the
-    whole name exists.
+    whole name exists; likewise `xSIZE`, before or after it.
 
     Args:
         spec: Such as `slope:20`, `stairs:0.2,0.6@90` or `image:hills.png,20,1.5`.
@@ -234,11 +234,14 @@ def parse(spec: str) -> Terrain:
         FileFormatError: if its file cannot be read.
     """
     kind, colon, rest = spec.strip().partition(":")
-    heading = None
+    heading = size = None
     if not colon:
-        kind, heading = _split_heading(kind)
+        kind, heading = _split_off("@", kind)
     else:
-        rest, heading = _split_heading(rest)
+        rest, size = _split_off("x", rest)
+        rest, heading = _split_off("@", rest)
+        if size is None:
+            rest, size = _split_off("x", rest)
     kind = kind.strip().lower()
     if kind not in ARGUMENTS:
         hint = did_you_mean(kind, ARGUMENTS).replace(" Did", "; did").rstrip("?")
@@ -254,7 +257,8 @@ def parse(spec: str) -> Terrain:
         raise _wrong(spec, f"{kind} takes {low if low == high else f'{low} to {high}'} values")
     try:
         terrain = _build(kind, words, spec)
-        return terrain if heading is None else terrain.toward(heading)
+        terrain = terrain if heading is None else terrain.toward(heading)
+        return terrain if size is None else terrain.scaled(size)
     except InvalidValue as error:
         if str(error).startswith("Terrain "):
             raise
@@ -279,8 +283,9 @@ def _build(kind: str, words: list[str], spec: str) -> Terrain:
     return {"slope": Terrain.slope, "step": Terrain.step, "stairs": Terrain.stairs}[kind](*numbers)
 
 
-def _split_heading(text: str) -> tuple[str, float | None]:
-    before, at, after = text.rpartition("@")
+def _split_off(mark: str, text: str) -> tuple[str, float | None]:
+    """The text before the last mark and the number behind it; all of it and None where that is none, or a file."""
+    before, at, after = text.rpartition(mark)
     if not at or os.path.exists(text):
         return text, None
     try:

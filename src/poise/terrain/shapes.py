@@ -95,6 +95,10 @@ class Shape(abc.ABC):
     def form(self, place: Place, time: float) -> Form:
         """The same for the compiled core; see `ground.PlacedGround`."""
 
+    @abc.abstractmethod
+    def scaled(self, size: float) -> Shape:
+        """The same ground with all lengths multiplied by `size` [1]; a moving one keeps its times."""
+
 
 @dataclass(frozen=True)
 class Plane(Shape):
@@ -122,6 +126,9 @@ class Plane(Shape):
         x, y = (place.forward * self.rise).tolist()
         return PLANE, (x, y, place.ground - place.start * self.rise), NO_TABLE
 
+    def scaled(self, size: float) -> Plane:
+        return self
+
 
 @dataclass(frozen=True)
 class Steps(Shape):
@@ -145,6 +152,9 @@ class Steps(Shape):
         """Numbers: forward direction x, y, place of the first riser along it, tread, rise, height before it [m]."""
         x, y = place.forward.tolist()
         return STEPS, (x, y, place.start + self.first, self.tread, self.rise, place.ground), NO_TABLE
+
+    def scaled(self, size: float) -> Steps:
+        return Steps(self.rise * size, self.tread * size, self.first * size)
 
     def number(self, points: Array, place: Place) -> Array:
         """Number of risers behind each point (n,); a point on an edge stands on the upper tread."""
@@ -194,6 +204,9 @@ class Heightfield(Shape):
     def form(self, place: Place, time: float) -> Form:
         """Numbers: control heights per meter, place of the first one x, y [m], 1 if it repeats; `Place.frame`."""
         return GRID, (*self._grid, *place.frame.tolist()), self._table
+
+    def scaled(self, size: float) -> Heightfield:
+        return Heightfield(self.heights * size, self.spacing * size, self.corner * size, periodic=self.periodic)
 
 
 SIZE = 20.0
@@ -366,6 +379,11 @@ class Platform(Shape):
         per_x, per_y = [wy * gx, wz - wx * gx, -wy], [wy * gy - wz, -wx * gy, wx]
         still = [v - a * x0 - b * y0 for v, a, b in zip(speed, per_x, per_y)]
         return PLANE, (gx, gy, place.ground + middle[2] - gx * x0 - gy * y0, *per_x, *per_y, *still), NO_TABLE
+
+    def scaled(self, size: float) -> Platform:
+        keys = self.keys.copy()
+        keys[:, 1:4] *= size
+        return Platform(keys)
 
 
 def checked_keys(keys: npt.ArrayLike) -> Array:

@@ -53,6 +53,7 @@ class Terrain:
         heading: Direction in which slopes, steps and stairs rise, counterclockwise from world +x [rad].
         ground: World height of the shape's height 0: the clip's floor [m].
         fixed_heading: A heading the user asked for [rad], which `placed` keeps; or None.
+        size: How many times as large it is as what was asked for [1]; `spec` ends with it.
     """
 
     shape: Shape
@@ -61,6 +62,7 @@ class Terrain:
     heading: float = 0.0
     ground: float = 0.0
     fixed_heading: float | None = None
+    size: float = 1.0
     _usual: dict[int, Surface] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -174,6 +176,15 @@ class Terrain:
         turned = math.radians(degrees)
         return replace(self, fixed_heading=turned, heading=turned, spec=f"{self.spec}@{degrees:g}", _usual={})
 
+    def scaled(self, size: float) -> Terrain:
+        """This ground with all lengths multiplied by `size` [1] about the world's origin, as a clip is scaled."""
+        _check("A terrain", "size", self.size * size, 1e-6, 1e6)
+        shape, spec, whole = self.shape.scaled(size), self.spec, self.size * size
+        if shape is not self.shape:
+            spec = spec.removesuffix(_suffix(self.size)) + _suffix(whole)
+        origin = (self.origin[0] * size, self.origin[1] * size)
+        return replace(self, shape=shape, spec=spec, origin=origin, ground=self.ground * size, size=whole, _usual={})
+
     def placed(self, *, origin: Sequence[float] | Array, heading: float, ground: float = 0.0) -> Terrain:
         """The same ground under a clip.
 
@@ -278,6 +289,10 @@ class Terrain:
             if len(self._usual) < 32:
                 self._usual[count] = known
         return known
+
+
+def _suffix(size: float) -> str:
+    return "" if abs(size - 1.0) < 1e-9 else f"x{size:.12g}"
 
 
 def _check(what: str, name: str, value: float, low: float, high: float) -> None:

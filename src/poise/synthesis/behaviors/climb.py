@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -75,25 +75,22 @@ def _pose(character: Character) -> Array:
 
 
 def _climb(options: Options) -> Scenario:
-    def moving(limb: str) -> tuple[Goal, ...]:
-        return (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP)
-
-    return _setup(options, (Climb(3.0), *KEEP), (Climb(1.0), Unload(1.0, "mover"), *KEEP), moving)
+    moving = (Climb(3.0), MoveTo(10.0, 20.0, horizon=0.2), *KEEP)
+    relax = (Climb(1.0), Unload(1.0, "mover"), *KEEP)
+    return _setup(options, (Climb(3.0), *KEEP), relax, {"hand": moving, "foot": moving})
 
 
 def _literal(options: Options) -> Scenario:
     still = Still(0.2)
-
-    def moving(limb: str) -> tuple[Goal, ...]:
-        if limb == "hand":
-            return (still, MoveTo(0.1, 0.25), Climb(10.0))
-        return (still, MoveTo(0.01, 0.3), Climb(10.0), Pose(2.0))
-
+    moving: dict[str, tuple[Goal, ...]] = {
+        "hand": (still, MoveTo(0.1, 0.25), Climb(10.0)),
+        "foot": (still, MoveTo(0.01, 0.3), Climb(10.0), Pose(2.0)),
+    }
     return _setup(options, (still, Climb(20.0)), (still, Unload(1.0, "mover")), moving)
 
 
 def _setup(
-    options: Options, support: tuple[Goal, ...], relax: tuple[Goal, ...], moving: Callable[[str], tuple[Goal, ...]]
+    options: Options, support: tuple[Goal, ...], relax: tuple[Goal, ...], moving: Mapping[str, tuple[Goal, ...]]
 ) -> Scenario:
     """The paper's five states with the goals of all support, of relaxing, and of moving a "hand" or a "foot"."""
     holds = random_holds(int(options["seed"]), options["height"], options["width"], options["density"])
@@ -110,7 +107,7 @@ def _setup(
             ControlState(f"relax {kind}", relax, HasHold(), (f"move {kind}",), choose),
             ControlState(
                 f"move {kind}",
-                moving(kind),
+                moving[kind],
                 OnTheWay(),
                 ("all support",),
                 releases=("mover",),
