@@ -1,13 +1,20 @@
-"""Every Python snippet of README and docs runs; where a block of output follows, it is what was printed."""
+"""Every Python snippet of README and docs runs; where a block of output follows, it is what was printed.
+
+So does the scene file of the README.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+
+from poise.cli.app import run
+from poise.samples import sample_path
 
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.S)
@@ -27,6 +34,18 @@ SLOW = ("locomotion.md", "repair.md", "spacetime.md", "synthesis.md", "world.md"
 
 def test_the_readme_has_snippets() -> None:
     assert sum(name.startswith("README") for name, _, _ in _snippets()) >= 2
+
+
+def test_the_scene_of_the_readme_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (scene,) = re.findall(r"```toml\n(schema.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    (tmp_path / "street.toml").write_text(scene, encoding="utf-8")
+    shutil.copy(sample_path("walk"), tmp_path / "walk.bvh")
+    monkeypatch.chdir(tmp_path)
+    assert run(["world", "street.toml", "--seconds", "0.1", "--save-figure", "bob=bob.bvh"]) == 0
+    said = capsys.readouterr()
+    assert "ada, bob; 1 body" in said.out + said.err
 
 
 @pytest.mark.parametrize(
