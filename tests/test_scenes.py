@@ -104,6 +104,22 @@ def test_a_ballistic_path_takes_the_frames_gravity_needs() -> None:
     assert label.text.startswith(f"{frames} frames, ballistic {frames / np.sqrt(3.0):.0f} (−")
 
 
+def test_words_of_two_flights_are_never_seen_at_once() -> None:
+    motion, character = hop()
+    analysis = analyze(motion, character)
+    (flight,) = analysis.flights
+    after = replace(flight, start_s=flight.end_s + 0.2, end_s=flight.end_s + 0.4)
+    scene = Scene(motion.times, (sliding_track(motion.times),), Terrain.flat())
+    vars(analysis)["flights"] = (flight, after)  # it is computed once
+    overlays = with_physics(scene, analysis).overlays
+    one, other = (o.span for o in overlays if isinstance(o, Label))
+    assert one is not None
+    assert other is not None
+    assert one[1] == other[0] == pytest.approx(flight.end_s + 0.1)
+    assert one[0] < flight.start_s
+    assert other[1] > after.end_s
+
+
 def test_a_flight_edited_to_fall_as_on_the_moon_is_compared_with_the_moon() -> None:
     motion, character = hop()
     edited = ballistic(motion, character, gravity=1.62)

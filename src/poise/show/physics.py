@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -108,8 +109,10 @@ def physics(analysis: Analysis, times: Array) -> Physics:
         _forces(analysis, at),
         *_momenta(analysis, at),
     ]
-    for flight in analysis.flights:
-        overlays += _flight(analysis, flight)
+    flights = analysis.flights
+    between = [0.5 * (one.end_s + other.start_s) for one, other in itertools.pairwise(flights)]
+    for flight, since, until in zip(flights, [-np.inf, *between], [*between, np.inf]):
+        overlays += _flight(analysis, flight, since, until)
     return Physics(tuple(overlays), tuple(_rows(analysis)), tuple(plots(analysis, at)))
 
 
@@ -182,15 +185,17 @@ def _momenta(analysis: Analysis, at: Index) -> list[Overlay]:
     return [linear, angular]
 
 
-def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
+def _flight(analysis: Analysis, flight: FlightFit, since: float, until: float) -> list[Overlay]:
     """The path taken and, beside it, the same path under the analysis' gravity: a tick a frame.
 
     The fitted parabola start + v t − ½ γ t² ẑ, run through sqrt(g / γ) times as fast, falls with g: the ballistic path
-    of the same places and height. The label tells how many frames it takes.
+    of the same places and height. The label tells how many frames it takes; it is seen from `since` to `until` at most,
+    so that the words of two flights never lie on each other.
     """
     times, dt = analysis.times[flight.first : flight.last + 1], analysis.motion.dt
     path = analysis.com[flight.first : flight.last + 1]
     span = (flight.start_s - AROUND, flight.end_s + AROUND)
+    said = (max(span[0], since), min(span[1], until))
     across = np.array([-flight.velocity[1], flight.velocity[0], 0.0])
     speed = float(np.linalg.norm(across))
     across = across / speed if speed > 0.1 else np.array([0.0, 1.0, 0.0])
@@ -200,7 +205,7 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     frames = flight.last - flight.first
     if min(flight.gravity, analysis.gravity) < LEAST_GRAVITY * GRAVITY:
         label = f"{frames} frames · {flight.gravity_g:.2f} g".replace("-", "−")
-        return [actual, Label(label, "flights", ACTUAL_COLOR, end, span)]
+        return [actual, Label(label, "flights", ACTUAL_COLOR, end, said)]
     faster = float(np.sqrt(analysis.gravity / flight.gravity))
     length = (flight.end_s - flight.start_s) / faster
     moments = np.append(np.arange(0.0, length - 1e-9, dt), length) * faster
@@ -219,7 +224,7 @@ def _flight(analysis: Analysis, flight: FlightFit) -> list[Overlay]:
     off = frames - length / dt
     longer = f"{-off:+.0f}" if round(off) else "±0"
     label = f"{frames} frames, ballistic {length / dt:.0f} ({longer}) · {flight.gravity_g:.2f} g".replace("-", "−")
-    return [actual, ballistic, Label(label, "flights", BALLISTIC_COLOR, end, span)]
+    return [actual, ballistic, Label(label, "flights", BALLISTIC_COLOR, end, said)]
 
 
 def _rows(analysis: Analysis) -> list[Row]:
