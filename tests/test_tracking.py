@@ -22,10 +22,11 @@ from poise.core.skeleton import Skeleton
 from poise.show.arrays import read_recording
 from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
+from poise.tracking.actor import ActorMotion
 from poise.tracking.calibration import bend_of, put_on, standing_pose
-from poise.tracking.retarget import Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
+from poise.tracking.retarget import STEPPING, Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
-from poise.tracking.smooth import Known, Smoother, calmed
+from poise.tracking.smooth import Known, Smoother, calmed, no_faster
 from tests import clips
 from tests.oracle import Oracle
 
@@ -148,26 +149,72 @@ def test_retargeting_to_oneself_changes_nothing(walk: Motion, walker: poise.Char
             assert same == pytest.approx(1.0, abs=1e-9)
 
 
+def on_four_legs(theirs: Standing, ahead: float) -> tuple[Standing, list[Role]]:
+    """A creature of a person's size with legs of 1 m, two of them so far ahead of the others [m], and their roles."""
+    along = rotations.rotate(yaw_turn(theirs.yaw), np.array([ahead, 0.0, 0.0]))
+    across = rotations.rotate(yaw_turn(theirs.yaw), np.array([0.0, 0.15, 0.0]))
+    under = theirs.pelvis * [1.0, 1.0, 0.0] + [0.0, 0.0, theirs.floor]
+    other = {"left": "right", "right": "left"}
+    ends = {f"{side}_leg": under + sign * across for side, sign in (("left", 1.0), ("right", -1.0))}
+    ends |= {f"{side}_fore": ends[f"{side}_leg"] + along for side in other}
+    lengths, still = dict.fromkeys(ends, 1.0), np.array([1.0, 0.0, 0.0, 0.0])
+    roles = [Role(f"{s}_leg", "support", f"{s}_leg") for s in other]
+    roles += [Role(f"{s}_fore", "support", f"{other[s]}_leg") for s in other]
+    return replace(theirs, ends=ends, end_turns=dict.fromkeys(ends, still), bases=ends, lengths=lengths), roles
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_a_long_body_turns_no_faster_than_its_legs_step(walk: Motion, walker: poise.Character, is_live: bool) -> None:
+    """An actor turns by 180 degrees in 0.5 s: two legs follow at once, four as fast as their feet go around."""
+    q = poise.motion_to_q(walker, walk)[100]
+    places, turns = (x[0] for x in body_poses(walker, q[None]))
+    theirs = Standing.of(walker, places, turns, walker.floor)
+    ours, roles = on_four_legs(theirs, 1.2)
+    dt, time = 1.0 / 120.0, np.arange(840) / 120.0
+    spun = np.stack([yaw_turn(a) for a in np.pi * np.clip((time - 3.0) / 0.5, 0.0, 1.0)])
+    poses = np.tile(q, (840, 1))
+    poses[:, :3] = theirs.com + rotations.rotate(spun, q[:3] - theirs.com)
+    poses[:, 3:7] = rotations.multiply(spun, q[3:7])
+
+    def faced(retargeter: Retargeter) -> np.ndarray:
+        motion = ActorMotion(walker, ["left_leg"], q, standing=q, floor=walker.floor, dt=dt, every=1)
+        motion.retarget(retargeter, [2, 3], None if is_live else poses)
+        found = []
+        for pose in poses:
+            motion.advance(pose)
+            found.append(rotations.yaw_to(theirs.turn, motion.rows.turns[0]))
+        return np.unwrap(found)
+
+    person = faced(Retargeter(walker, propose_roles(walker, walker), theirs, theirs))
+    most = 0.2 if is_live else 0.05  # rates of a live actor overshoot
+    assert np.diff(person).max() / dt == pytest.approx(2.0 * np.pi, rel=most)
+    retargeter = Retargeter(walker, roles, theirs, ours)
+    farthest = max(np.linalg.norm((end - ours.com)[:2]) for end in ours.ends.values())
+    assert retargeter.fastest_turn == pytest.approx(STEPPING / farthest)
+    creature = faced(retargeter)
+    assert np.abs(np.diff(creature)).max() == pytest.approx(retargeter.fastest_turn * dt, rel=most)
+    assert creature[[0, -1]] == pytest.approx(person[[0, -1]], abs=1e-3)
+
+
+def test_angles_that_are_slow_enough_come_back_and_others_as_near_as_can_be() -> None:
+    slow = 0.1 * np.sin(np.arange(200) / 20.0)
+    assert np.array_equal(no_faster(slow, 0.006), slow)
+    jump = np.where(np.arange(200) < 100, 0.0, 1.0)
+    found = no_faster(jump, 0.02)
+    assert np.abs(np.diff(found)).max() == pytest.approx(0.02)
+    assert np.abs(found - jump).max() == pytest.approx(0.5, abs=0.02)  # half before, half after
+    assert found[[0, 199]] == pytest.approx([0.0, 1.0])
+
+
 def test_feet_of_four_legs_keep_their_own_width(walk: Motion, walker: poise.Character) -> None:
     """Feet under the actor's hips are those of the standing creature; 6 cm closer are so by the ratio, here 1.
 
     It does not matter how far apart the feet of the actor's rest pose are drawn.
     """
-    poses = poise.motion_to_q(walker, walk)
-    places, turns = (x[100] for x in body_poses(walker, poses))
+    places, turns = (x[100] for x in body_poses(walker, poise.motion_to_q(walker, walk)))
     theirs = Standing.of(walker, places, turns, walker.floor)
-    pairs = {"leg": "left", "fore": "right"}
     across = rotations.rotate(yaw_turn(theirs.yaw), np.array([0.0, 1.0, 0.0]))
-    ends = {
-        f"{side}_{pair}": theirs.pelvis + [0.0, 0.0, theirs.floor - theirs.pelvis[2]] + sign * 0.15 * across
-        for pair in pairs
-        for side, sign in (("left", 1.0), ("right", -1.0))
-    }
-    lengths, still = dict.fromkeys(ends, 1.0), np.array([1.0, 0.0, 0.0, 0.0])
-    ours = replace(theirs, ends=ends, end_turns=dict.fromkeys(ends, still), bases=ends, lengths=lengths)
-    other = {"left": "right", "right": "left"}
-    roles = [Role(f"{s}_leg", "support", f"{s}_leg") for s in other]
-    roles += [Role(f"{s}_fore", "support", f"{other[s]}_leg") for s in other]
+    ours, roles = on_four_legs(theirs, 0.0)
     narrow = places.copy()
     for name, sign in (("left_leg", 1.0), ("right_leg", -1.0)):
         narrow[end_body(walker, name)] = theirs.under_hip(name) - sign * 0.03 * across

@@ -14,7 +14,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.tracking.calibration import limb_points, standing_at, standing_pose
 from poise.tracking.retarget import Retargeter, end_body
-from poise.tracking.smooth import Known, Rows, Smoother, Soles
+from poise.tracking.smooth import Known, Rows, Smoother, Soles, no_faster
 
 BEGINNING = 6
 """Least number of first poses that are taken as they are, to measure the actor's velocity; noise needs more."""
@@ -69,7 +69,8 @@ class ActorMotion:
         self.standing = standing_at(actor, self._rest, limbs, self.floor, self._first)
         self.scale = self.standing.leg / 0.95
         self.pose_count = 0
-        self._recent = deque[Array](maxlen=math.ceil(REMEMBERED / dt))
+        self._heading, self._turned = math.nan, 0.0
+        self._recent = deque[tuple[Array, float]](maxlen=math.ceil(REMEMBERED / dt))
 
     def _set_limbs(self, limbs: Sequence[str]) -> None:
         self.limbs = tuple(limbs)
@@ -100,7 +101,10 @@ class ActorMotion:
         self._live: tuple[Smoother, Soles] | None = None
         if recorded is not None:
             first = max(0, self.pose_count - len(self._recent))
-            rows, soles = zip(*(self._measure(pose) for pose in recorded[first:]), strict=True)
+            headings = np.unwrap([retargeter.heading(self._places(pose)) for pose in recorded])
+            facing = no_faster(headings, retargeter.fastest_turn * self.dt)
+            turned = (facing - headings)[first:].tolist()
+            rows, soles = zip(*map(self._measure, recorded[first:], turned), strict=True)
             known = (Known(np.array(rows), self.dt, self.every), Known(np.array(soles), self.dt, self.every))
             self._recorded = self.rows, self.soles = known
             for _ in self._recent:
@@ -110,19 +114,20 @@ class ActorMotion:
         count = 2 + sum(bool(role.actor) for role in retargeter.roles)
         smoother = Smoother(count, self.dt, self.scale, self.every, feet)
         self._live = self.rows, self.soles = smoother, Soles(self.dt, self.scale, self.every)
-        for pose in self._recent:
-            self._add(smoother, self.soles, pose)
+        for pose, turned in self._recent:
+            self._add(smoother, self.soles, pose, turned)
 
-    def _add(self, smoother: Smoother, soles: Soles, pose: Array) -> None:
-        rows, places = self._measure(pose)
+    def _add(self, smoother: Smoother, soles: Soles, pose: Array, turned: float) -> None:
+        rows, places = self._measure(pose, turned)
         smoother.add(rows)
         soles.add(places)
 
     def advance(self, pose: Array) -> None:
         """Go on to the next pose (nq,); a recorded actor's next one is known."""
-        self._recent.append(pose)
         if self._live is not None:
-            self._add(*self._live, pose)
+            self._turn(self._retargeter.heading(self._places(pose)))
+            self._add(*self._live, pose, self._turned)
+        self._recent.append((pose, self._turned))
         for known in self._recorded or ():
             known.advance()
         if not self._floor_is_given:
@@ -142,16 +147,29 @@ class ActorMotion:
         """Whether enough poses were seen to say how fast feet are."""
         return self._live is None or self.pose_count > KNOWN_SPEED
 
+    def _turn(self, heading: float) -> None:
+        """Let the character of a live actor face another way [rad], no faster than its legs can step."""
+        if self.pose_count:
+            self._turned -= math.remainder(heading - self._heading, math.tau)
+            rest = abs(self._turned) - self._retargeter.fastest_turn * self.dt
+            self._turned = math.copysign(max(0.0, rest), self._turned)
+        self._heading = heading
+
     def _places(self, pose: Array) -> Array:
         """Places of the actor's bodies in a pose [m], shape (B, 3)."""
         self._state.move_to(pose, self._still)
         self._state.touch()
         return self._state.data.xpos[1:]
 
-    def _measure(self, pose: Array) -> tuple[Array, Array]:
-        """Rows of the targets for a pose, places and turns (T, 7), and of its soles (S, 3)."""
+    def _measure(self, pose: Array, turned: float) -> tuple[Array, Array]:
+        """Rows of the targets for a pose, places and turns (T, 7), and of its soles (S, 3).
+
+        Args:
+            pose: Of the actor, shape (nq,).
+            turned: How far the character faces to the left of the actor [rad].
+        """
         places, data = self._places(pose), self._state.data
-        place, turn = self._retargeter.targets(places, data.xquat[1:], data.subtree_com[1])
+        place, turn = self._retargeter.targets(places, data.xquat[1:], data.subtree_com[1], turned)
         return np.concatenate([place, turn], axis=1), self._sole_places(places)
 
     def _sole_places(self, places: Array) -> Array:

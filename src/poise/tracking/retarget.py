@@ -189,6 +189,9 @@ STEEP = 0.8
 """Soles that are further from level than this in the standing pose are not taken for flat feet [rad]."""
 APART = 0.5
 """Legs that stand out farther than this, over their height, do so in the creature's own stance [1]."""
+STEPPING = 1.25
+"""In a turn of a long body its feet go so many lengths of a leg a second around the center of mass, as
+fast as a person walks calmly [1/s]."""
 LARGEST_RATIO = 1.3
 """Necks of skeletons are drawn with many lengths: no limb is driven further than this times the actor's way [1]."""
 
@@ -351,6 +354,7 @@ class Retargeter:
         roles: Of the limbs that are driven.
         theirs, ours: How they stand.
         ratio: The character's legs over the actor's.
+        fastest_turn: How fast its feet can follow a turn of the body [rad/s].
     """
 
     def __init__(
@@ -395,6 +399,13 @@ class Retargeter:
             if role.kind == "support" and ("left" in role.limb) != ("left" in role.actor) and legs > 2:
                 self._mirrored.append(row)
                 self._beside.append(float(_into(to_theirs, theirs.under_hip(role.actor) - theirs.pelvis)[1]))
+        steps = [
+            ours.lengths[role.limb] / max(float(np.linalg.norm((ours.ends[role.limb] - ours.com)[:2])), 1e-6)
+            for role in self.roles
+            if role.kind == "support"
+        ]
+        is_long = legs > 2 or ours.stands_apart
+        self.fastest_turn = STEPPING * min(steps, default=math.inf) if is_long else math.inf
         self.is_targeted = np.array([False, False, *(role.kind != "support" for role in self.roles)])
         back = rotations.conjugate(np.array([first for first, _ in turns]))
         put = rotations.multiply(back, rotations.conjugate(self._about))
@@ -403,16 +414,17 @@ class Retargeter:
         self._turned = _yaw_matrix(ours.yaw - theirs.yaw)
 
     def heading(self, places: Array) -> float:
-        """Where the character should face for the places (B, 3) of the actor's bodies [rad]."""
+        """Where the character would face as the actor does, for the places (B, 3) of its bodies [rad]."""
         across = self._hips @ places
         return math.atan2(-across[0], across[1]) + self.ours.yaw - self.theirs.yaw
 
-    def targets(self, places: Array, turns: Array, com: Array) -> tuple[Array, Array]:
+    def targets(self, places: Array, turns: Array, com: Array, turned: float = 0.0) -> tuple[Array, Array]:
         """Places (T, 3) and turns (T, 4) of the targets.
 
         Args:
             places, turns: Of the actor's bodies, shapes (B, 3), (B, 4).
             com: Its center of mass [m], shape (3,).
+            turned: How far the character faces to the left of where the actor does [rad].
         """
         count = 2 + len(self.roles)
         at, oriented = np.empty((count, 3)), np.empty((count, 4))
@@ -420,15 +432,18 @@ class Retargeter:
         oriented[:2], oriented[2:] = turns[0], turns[self.actor_ends]
         from_there = np.where(self.is_targeted[:, None], places[0], self._from)
         moved = self.gains * ((at - from_there) @ self._turned.T)
-        facing = _yaw_matrix(self.heading(places))
-        moved += self.offsets @ facing.T
+        heading = self.heading(places)
+        if turned:
+            moved[self.is_targeted] = moved[self.is_targeted] @ _yaw_matrix(turned).T
+        moved += self.offsets @ _yaw_matrix(heading + turned).T
         if self._mirrored:
-            across = facing[:, 1]
+            across = _yaw_matrix(heading)[:, 1]
             beside = ((at[self._mirrored] - places[0]) @ self._turned.T) @ across - self._beside
             moved[self._mirrored] -= np.outer(2.0 * self.ratio * beside, across)
         moved += self._to
         moved[self.is_targeted] += moved[0] - self._to
-        return moved, rotations.multiply(rotations.multiply(self._about, oriented), self._put_on)
+        about = rotations.multiply(yaw_turn(turned), self._about) if turned else self._about
+        return moved, rotations.multiply(rotations.multiply(about, oriented), self._put_on)
 
 
 def _under(standing: Standing) -> Array:

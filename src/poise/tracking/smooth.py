@@ -215,6 +215,30 @@ class Smoother(Rows):
         return g, h, k
 
 
+def no_faster(angles: Array, most: float) -> Array:
+    """Angles that change by no more than `most` from one to the next, as near to those given as can be, shape (F,).
+
+        θ = (max_s (α(s) − m |t − s|) + min_s (α(s) + m |t − s|)) / 2
+
+    No angles that are no faster have a smaller largest error. Where those given are slow enough, they come back.
+
+    Args:
+        angles: α, without jumps of a whole turn, shape (F,).
+        most: m.
+    """
+    if not math.isfinite(most):
+        return angles
+    ramp = most * np.arange(len(angles))
+
+    def above(given: Array) -> Array:
+        before = np.maximum.accumulate(given + ramp) - ramp
+        after = np.maximum.accumulate((given - ramp)[::-1])[::-1] + ramp
+        return np.maximum(before, after)
+
+    out = 0.5 * (above(angles) - above(-angles))
+    return np.where(np.abs(out - angles) < 1e-9, angles, out)
+
+
 LOWEST_CUTOFF = 4.0
 """Motion slower than this is never taken for noise [Hz]."""
 
