@@ -77,6 +77,49 @@ for frame, turn in ((0, 0.0), (10, 1.0)):
 bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
 """
 
+TURNED = """
+import sys
+import bpy
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add(enter_editmode=True)
+arm = bpy.context.object
+arm.name = "rig"
+for name, place in (("nose", (0, 2, 1)), ("tail", (0, -1, 1)), ("ear", (1, 2, 2))):
+    bone = arm.data.edit_bones.new(name)
+    bone.parent, bone.head, bone.tail = arm.data.edit_bones["Bone"], place, (place[0], place[1], place[2] + 1)
+bpy.ops.object.mode_set(mode="OBJECT")
+mesh = bpy.data.meshes.new("skin")
+mesh.from_pydata([(0, 2, 1), (0, -1, 1), (1, 2, 2), (0, 0, 0)], [], [(0, 1, 2), (0, 1, 3)])
+thing = bpy.data.objects.new("skin", mesh)
+bpy.context.collection.objects.link(thing)
+thing.parent = arm
+thing.modifiers.new("Armature", "ARMATURE").object = arm
+for index, name in enumerate(("nose", "tail", "ear", "Bone")):
+    thing.vertex_groups.new(name=name).add((index,), 1.0, "REPLACE")
+for frame, turn in ((0, 0.0), (10, 1.0)):
+    arm.pose.bones["ear"].rotation_quaternion = (1.0 - turn / 4, turn / 4, 0.0, 0.0)
+    arm.pose.bones["ear"].keyframe_insert("rotation_quaternion", frame=frame)
+bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
+
+from io_scene_fbx import encode_bin, parse_fbx
+root, version = parse_fbx.parse(sys.argv[-1])
+ADD = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
+       b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
+       b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}
+
+def written(element, turned):
+    made = encode_bin.FBXElem(element.id)
+    turned = turned or (element.id == b"Deformer" and element.props[2] == b"Cluster")
+    for kind, value in zip(element.props_type, element.props):
+        if turned and element.id == b"TransformLink":  # bound when the rig faced the other way
+            value = type(value)(value.typecode, [-v if i % 4 < 2 else v for i, v in enumerate(value)])
+        getattr(made, "add_" + ADD[bytes((kind,))])(value)
+    made.elems.extend(written(e, turned) for e in element.elems)
+    return made
+
+encode_bin.write(sys.argv[-1], written(root, False), version)
+"""
+
 TOUCHING = """
 import sys
 import bpy
@@ -91,6 +134,29 @@ for frame, place in ((0, 0.0), (10, 3.0)):
     arm.pose.bones["hips"].keyframe_insert("location", frame=frame)
 bpy.context.scene.frame_set(0)
 bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
+"""
+
+CONTROL = f"""
+import sys
+import bpy
+text = open({str(fbx.SCRIPT)!r}).read()
+exec(text[:text.rindex("main()")])
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add()
+arm = bpy.context.object
+bpy.ops.object.empty_add()
+control = bpy.context.object
+control.rotation_euler = (0.3, 0.4, 0.5)
+control.keyframe_insert("rotation_euler", frame=1)
+settle_armatures(curves_by_path())
+assert tuple(arm.rotation_euler) == (0.0, 0.0, 0.0)
+assert len(curves_of(control.animation_data.action)) == 3
+arm.rotation_euler = (0.1, 0.2, 0.3)
+arm.keyframe_insert("rotation_euler", frame=1)
+arm.rotation_euler = (0.0, 0.0, 0.0)
+settle_armatures(curves_by_path())
+assert max(abs(a - b) for a, b in zip(arm.rotation_euler, (0.1, 0.2, 0.3))) < 1e-6
+assert len(curves_of(control.animation_data.action)) == 3
 """
 
 SPARSE = f"""
@@ -210,6 +276,23 @@ def test_loose_vertices_and_scenery_make_no_bone_and_clips_start_at_0(tmp_path: 
     assert "start" not in motion.source.evidence
     (skin,) = motion.source.document.meshes
     assert len(skin.positions) == 3
+
+
+@needs_blender
+@pytest.mark.long
+def test_a_skin_faces_as_its_bones_where_the_rig_was_turned_after_it_was_bound(tmp_path: Path) -> None:
+    motion = made_in_blender(tmp_path, TURNED)
+    assert motion.source is not None
+    (skin,) = motion.source.document.meshes
+    whole = np.append(skin.positions, np.ones((len(skin.positions), 1)), axis=1)
+    from_bones = np.einsum("bij,vj->vbi", skin.inverse_binds, whole)[..., :3]
+    assert np.linalg.norm(from_bones, axis=-1).min(axis=1) == pytest.approx(0.0, abs=1e-4)  # each at a bone of its own
+
+
+@needs_blender
+@pytest.mark.long
+def test_keys_of_a_control_do_not_turn_the_armature(tmp_path: Path) -> None:
+    in_blender(tmp_path / "settle.py", CONTROL)
 
 
 def test_controls_stay_in_step_with_a_clip_that_begins_later(tmp_path: Path) -> None:

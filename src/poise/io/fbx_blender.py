@@ -13,11 +13,13 @@ from typing import Any
 
 import bpy  # pyright: ignore[reportMissingImports]
 import numpy as np
+from mathutils import Matrix  # pyright: ignore[reportMissingImports]
 from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
 
 
 def open_file(path: str, kind: str, made: str, rate: float) -> None:
     """Bring a file into an empty scene, at a rate [1/s] if one is given; `made` is the file to write later."""
+    given = path
     if kind == ".blend":
         bpy.ops.wm.open_mainfile(filepath=path, load_ui=False, use_scripts=False)
         return  # the scene of its maker, as it is
@@ -45,6 +47,11 @@ def open_file(path: str, kind: str, made: str, rate: float) -> None:
     curves = curves_by_path()
     settle_armatures(curves)
     settle_tips(curves)
+    if kind == ".fbx":
+        try:
+            turn_skins(given)
+        except Exception as error:  # a bind pose that says nothing
+            print(f"poise: skins stay as they are: {error!r}")
     skin_every_vertex()
     put_keys_on_frames(rate)
 
@@ -248,6 +255,68 @@ def put_keys_on_frames(rate: float) -> None:
             curve.update()
 
 
+def turn_skins(path: str) -> None:
+    """Turn a skin to its bones as the bind pose of an FBX says.
+
+    Where an armature was turned after its skin was bound, Blender turns the bones back and leaves the skin. The bind
+    pose holds, for each bone, where the bone and the skin stood: T_scene_bone and T_bone_skin.
+    """
+    from io_scene_fbx import parse_fbx  # pyright: ignore[reportMissingImports]
+
+    if not 7000 <= parse_fbx.parse_version(path) < 8000:
+        return
+    parts = {e.id: e.elems for e in parse_fbx.parse(path)[0].elems}
+    own = {e.props[0]: e for e in parts[b"Objects"]}
+    below: dict[int, list[int]] = {}
+    for link in parts[b"Connections"]:
+        below.setdefault(link.props[2], []).append(link.props[1])
+
+    def under(uid: int, kind: bytes) -> list[int]:
+        return [u for u in below.get(uid, ()) if u in own and kind in (own[u].id, own[u].props[2])]
+
+    for mesh in [e for e in own.values() if e.id == b"Geometry"]:
+        clusters = [c for skin in under(mesh.props[0], b"Skin") for c in under(skin, b"Cluster") if under(c, b"Model")]
+        names = [own[under(c, b"Model")[0]].props[1].split(b"\0")[0].decode() for c in clusters]
+        placed = [{e.id: np.reshape(e.props[0], (4, 4)).T for e in own[c].elems if len(e.props)
+                   and np.size(e.props[0]) == 16} for c in clusters]  # fmt: skip
+        size = next((np.size(e.props[0]) // 3 for e in mesh.elems if e.id == b"Vertices"), 0)
+        for thing in bpy.data.objects:
+            armature = thing.parent
+            if thing.type != "MESH" or armature is None or armature.type != "ARMATURE" or len(names) < 3:
+                continue
+            if len(thing.data.vertices) == size and set(names) == {group.name for group in thing.vertex_groups}:
+                turn_skin(thing, armature, names, placed)
+
+
+def turn_skin(thing: bpy.types.Object, armature: bpy.types.Object, names: list[str], placed: list[dict]) -> None:
+    """Turn one skin so that it stands to its bones as when it was bound, if that brings it nearer to them."""
+    T_scene_bone = np.array([one[b"TransformLink"] for one in placed])
+    T_scene_skin = T_scene_bone @ np.array([one[b"Transform"] for one in placed])
+    rest = np.array([armature.data.bones[name].head_local for name in names])
+    bound, size = T_scene_bone[:, :3, 3], np.ptp(rest, axis=0).max()
+    left, sizes, right = np.linalg.svd((rest - rest.mean(0)).T @ (bound - bound.mean(0)))
+    sides = np.array([1.0, 1.0, np.linalg.det(left @ right)])
+    scale = (sizes * sides).sum() / ((bound - bound.mean(0)) ** 2).sum()  # of centimeters to meters, say
+    T_armature_scene = np.eye(4)
+    T_armature_scene[:3, :3] = scale * left @ np.diag(sides) @ right
+    T_armature_scene[:3, 3] = rest.mean(0) - T_armature_scene[:3, :3] @ bound.mean(0)
+    fitted = bound @ T_armature_scene[:3, :3].T + T_armature_scene[:3, 3]
+    found = T_armature_scene @ T_scene_skin[0]
+    now = np.array(armature.matrix_world.inverted() @ thing.matrix_world)
+    turn = found @ np.linalg.inv(now)
+    if np.abs(fitted - rest).max() > 1e-3 * size or np.ptp(T_scene_skin, axis=0)[:3, :3].max() > 1e-3:
+        return  # the bones do not rest as in the bind pose, or it disagrees with itself
+    if np.abs(turn[:3, :3] @ turn[:3, :3].T - np.eye(3)).max() > 1e-3 or np.abs(turn[:3, :3] - np.eye(3)).max() < 1e-3:
+        return
+    groups, vertices = {group.index: group.name for group in thing.vertex_groups}, thing.data.vertices
+    held = [(v.index, names.index(groups[g.group]), g.weight) for v in vertices for g in v.groups if g.weight > 0.0]
+    places = np.array([[*v.co, 1.0] for v in vertices])
+    at, bone, weights = np.array([h[0] for h in held]), np.array([h[1] for h in held]), np.array([h[2] for h in held])
+    away = [np.linalg.norm((places[at] @ T.T)[:, :3] - rest[bone], axis=1) @ weights for T in (now, found)]
+    if away[1] < 0.7 * away[0]:
+        thing.matrix_world = armature.matrix_world @ Matrix(found)
+
+
 def skin_every_vertex() -> None:
     """A vertex that no bone moves takes the bones of the nearest that has some; a mesh without any is no skin.
 
@@ -291,7 +360,7 @@ def settle_armatures(curves: dict[str, list[tuple]]) -> None:
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE":
             paths = {"location", "rotation_quaternion", "rotation_euler", "scale"}
-            for (path, index), value in without_still_keys(curves, paths, 1e-6).items():
+            for (path, index), value in without_still_keys(thing, curves, paths, 1e-6).items():
                 getattr(thing, path)[index] = value
 
 
@@ -305,15 +374,25 @@ def settle_tips(curves: dict[str, list[tuple]]) -> None:
         for bone in thing.pose.bones if thing.type == "ARMATURE" else ():
             if not bone.children and bone.name not in skinned:
                 paths = {f'pose.bones["{bone.name}"].{what}' for what in ("location", "rotation_quaternion", "scale")}
-                if without_still_keys(curves, paths, 1e-4):
+                if without_still_keys(thing, curves, paths, 1e-4):
                     bone.matrix_basis.identity()
 
 
+def moves(holder: Any, thing: bpy.types.Object) -> bool:
+    """Whether what holds curves is a thing's: all things of a clip share one action, each with a slot of its own."""
+    if hasattr(holder, "slot"):
+        return holder.slot.identifier == "OB" + thing.name
+    data = thing.animation_data
+    return data is not None and (
+        holder == data.action or holder in [s.action for t in data.nla_tracks for s in t.strips]
+    )
+
+
 def without_still_keys(
-    curves: dict[str, list[tuple]], paths: set[str], tolerance: float
+    thing: bpy.types.Object, curves: dict[str, list[tuple]], paths: set[str], tolerance: float
 ) -> dict[tuple[str, int], float]:
-    """Remove the curves of these paths and give their values, if none of them moves in any action; else nothing."""
-    held = [pair for path in paths for pair in curves.get(path, ())]
+    """Remove a thing's curves of these paths and give their values, if none moves in any action; else nothing."""
+    held = [pair for path in paths for pair in curves.get(path, ()) if moves(pair[0], thing)]
     values = {}
     for _, curve in held:
         keys = values.setdefault((curve.data_path, curve.array_index), [])
@@ -322,8 +401,8 @@ def without_still_keys(
         return {}
     for holder, curve in held:
         holder.fcurves.remove(curve)
-    for path in paths:
-        curves.pop(path, None)
+    for path in paths & curves.keys():
+        curves[path] = [pair for pair in curves[path] if pair not in held]
     return {where: keys[0] for where, keys in values.items() if keys}
 
 
