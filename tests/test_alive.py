@@ -27,7 +27,9 @@ from poise.filter.falling import (
     lands,
     limp_dofs,
     limpness,
+    nearness,
     presses,
+    sinking,
     slip_directions,
     tension,
     yielding,
@@ -477,7 +479,7 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
     assert arms[elbow]
     assert not arms[knee]
     hand = model.point_body == character.roles["left_hand"] + 1
-    bears = bearing(model, State(model).at(model.q_rest(), np.zeros(model.nv)), hand)
+    bears = bearing(model, State(model).at(model.q_rest(), np.zeros(model.nv)), hand.astype(float))
     assert bears[elbow]
     assert not bears[knee]
     assert [yielding(*x) for x in ((0.4, 0.0), (0.28, 0.0), (0.1, 0.0), (0.1, 0.4), (0.1, 2.0))] == pytest.approx(
@@ -500,9 +502,25 @@ def test_a_knee_on_the_ground_bears_the_thigh_and_leaves_the_shank_to_fall() -> 
     at_knee[np.argmin(np.linalg.norm(places, axis=1))] = True
     on_foot[model.point_body == character.roles["left_foot"] + 1] = True
     for touches, shank in ((at_knee, False), (on_foot, True)):
-        bears = bearing(model, state, touches)
+        bears = bearing(model, state, touches.astype(float))
         assert bears[hip]
         assert bears[knee] == shank
+
+
+def test_a_hand_just_above_the_ground_sinks_slowly() -> None:
+    """A hand that left the ground by a millimeter fell at once with its arm, and a figure that lay twitched."""
+    _, character = walk()
+    model = model_of(character)
+    state = State(model).at(model.q_rest(), np.zeros(model.nv))
+    first, end = (character.v_addresses[character.roles[f"left_{name}"]] for name in ("shoulder", "hand"))
+    hand, sinks = model.point_body == character.roles["left_hand"] + 1, []
+    for height in (0.0, 0.001, 0.005, 0.1):
+        gaps = np.where(hand, 0.005 + height, 1.0)
+        bears = bearing(model, state, nearness(gaps, 0.005, character.leg_scale))
+        sinks.append(float(np.abs(sinking(model, state, bears)[first:end]).max()))
+    assert sinks[0] == 0.0
+    assert 0.0 < sinks[1] < 0.15 * sinks[3]
+    assert sinks[1] < sinks[2] < sinks[3]
 
 
 def test_a_shank_in_the_air_comes_down_after_a_fall() -> None:

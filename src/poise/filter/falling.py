@@ -51,6 +51,8 @@ LIMP_JOINTS, BEARING_JOINTS = ("hip", "knee"), ("shoulder", "elbow")
 PIVOT = 0.5
 """A point that is nearer to a joint than this part of the way to the center of mass of what hangs there bears nothing
 of it [1]."""
+ALOFT = 0.01
+"""What hangs on a joint sinks by its whole weight only so high above the ground [m], for a leg of 0.82 m."""
 LIMP, TISSUE, QUICK = 0.02, 6.0, 1.0
 """Weight of a limp joint's torque against the pose of a falling figure [1]; rate at which tissue slows it down [1/s],
 twice as much at this speed [rad/s]."""
@@ -143,31 +145,43 @@ def joint_accelerations(error: Array, velocity: Array, weight: Array, high: Arra
     return w * w * np.clip(error, -1.0, 1.0) - (2.0 * w + BRAKE) * velocity + (1.0 - high) * weight
 
 
-def bearing(model: Model, state: State, touches: Flags) -> Flags:
-    """Dofs on which something hangs that lies on the ground, shape (nv,).
+def nearness(gaps: Array, band: float, scale: float) -> Array:
+    """How near the ground each point is, shape (K,): 1 on it, 0 from `ALOFT` above it.
+
+    Args:
+        gaps: To the ground [m], shape (K,).
+        band: Below it a point touches [m].
+        scale: Leg length / 0.82 m.
+    """
+    return np.clip(1.0 - (gaps - band) / (ALOFT * scale), 0.0, 1.0)
+
+
+def bearing(model: Model, state: State, near: Array) -> Array:
+    """How near the ground what hangs on each dof is, 0 … 1, shape (nv,): 1 where something of it lies there.
 
     A point that touches near a joint bears nothing of what hangs on it: a knee on the ground leaves the shank to fall.
 
     Args:
         model, state: Of the figure.
-        touches: Contact points on the ground, shape (P,).
+        near: Of the first contact points, those that can touch; see `nearness`, shape (K,).
     """
-    data, lies = state.data, np.zeros(model.body_count, dtype=np.bool_)
+    data, lies = state.data, np.zeros(model.body_count)
     lever = PIVOT * np.linalg.norm(data.subtree_com - data.xpos, axis=1)
-    for point in np.flatnonzero(touches):
+    for point in np.flatnonzero(near):
         body = int(model.point_body[point])
-        far = np.linalg.norm(data.xpos - state.points[point], axis=1) > lever
+        far = near[point] * (np.linalg.norm(data.xpos - state.points[point], axis=1) > lever)
         while body > 0:
-            lies[body] |= far[body]
+            lies[body] = max(lies[body], far[body])
             body = int(model.parents[body])
     return lies[model.dof_body]
 
 
-def sinking(model: Model, state: State, bears: Flags) -> Array:
+def sinking(model: Model, state: State, bears: Array) -> Array:
     """Acceleration that each joint would have by the weight of what hangs on it alone [rad/s²], shape (nv,).
 
     That is (c − x) × m g over the inertia about each axis, with the center of mass c of all that hangs on a joint at x;
-    zero where anything of that lies on the ground.
+    zero where anything of that lies on the ground. Just above it there is only a part, so that a hand which leaves the
+    ground by a millimeter settles again and does not twitch.
 
     Args:
         model, state: Of the figure.
@@ -177,8 +191,7 @@ def sinking(model: Model, state: State, bears: Flags) -> Array:
     turn = np.cross(data.subtree_com - data.xpos, [0.0, 0.0, -GRAVITY]) * model.subtree_masses[:, None]
     out = np.einsum("dc,dc->d", turn[model.dof_body], data.cdof[:, :3]) / state.M.diagonal()
     out[:6] = 0.0
-    out[bears] = 0.0
-    return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING)
+    return np.clip(out, -FASTEST_SINKING, FASTEST_SINKING) * (1.0 - bears)
 
 
 class Limpness(NamedTuple):

@@ -214,8 +214,8 @@ def falling_targets(
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
     touches = f.gaps < falling.ON_GROUND * f.band
-    bears = falling.bearing(model, state, touches)
-    sinks = falling.sinking(model, state, bears)
+    hangs = falling.bearing(model, state, falling.nearness(f.gaps, falling.ON_GROUND * f.band, setup.scale))
+    sinks, bears = falling.sinking(model, state, hangs), hangs >= 1.0
     trunk = roles.get("chest", 0) + 1
     chest = state.data.xpos[trunk].copy()
     along = state.body_point_motion(trunk, chest)[0]

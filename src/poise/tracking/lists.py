@@ -472,10 +472,10 @@ class Lists:
     def falling(self, step: Step, q: Array, v: Array, fall: falling.Fall, ground: Ground) -> Terms:
         """The list of a figure that has lost its balance: nobody holds it, and its muscles let go."""
         state, count = step.state, len(ground.gap)
-        low, rest = 0.012 * self.character.leg_scale, np.zeros(state.model.point_count - count, np.bool_)
-        touches = np.append(ground.gap < low, rest)
-        held, error = self._held_longer, self.model.difference(q, fall.q, 1.0)
-        bears, tension = falling.bearing(self.model, state, touches), falling.tension(fall, held)
+        held, low = self._held_longer, 0.012 * self.character.leg_scale
+        touches = np.append(ground.gap < low, np.zeros(state.model.point_count - count, np.bool_))
+        error, near = self.model.difference(q, fall.q, 1.0), falling.nearness(ground.gap, low, self.character.leg_scale)
+        bears, tension = falling.bearing(self.model, state, near), falling.tension(fall, held)
         pull = falling.joint_accelerations(error, v, falling.sinking(self.model, state, bears), tension)
         pull[:6] = [0.0, 0.0, -GRAVITY, 0.0, 0.0, 0.0]  # the root falls freely, but for what the constraint says
         weight = np.concatenate([np.full(6, 1e-6), falling.tone(v, fall, held)])
