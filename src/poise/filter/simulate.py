@@ -45,6 +45,8 @@ HIGHEST_RATE = 2000.0
 """Highest simulation rate [1/s]; more is a slip of the keyboard."""
 FINEST_RATE = 500.0
 """A run that diverges at its own rate begins again at twice of it, up to so many steps a second [1/s]."""
+UNEXPLAINED = 5.0 / 70.0
+"""So does a fall that gains more energy than this which no force gave [J/kg]."""
 AMONG_BODIES = 100.0
 """Least simulation rate among bodies that move [1/s]."""
 SOON = 0.1
@@ -105,7 +107,7 @@ def simulate(
         preset: Name of a preset, or the preset.
         options: Goal, physicality, friction, engine.
         fps: Simulation rate [1/s]; by default the source's times the smallest whole number that gives 50 Hz, and twice,
-            four or eight times that where blows are so hard that the run diverges.
+            four or eight times that where blows are so hard that the run diverges, or a fall gains energy.
         floor: Height of the source's floor [m]; found from the clip if not given.
         amount: Part of the deviation that is kept in the result, 0 … 1.
         only: Joints (or roles) that may deviate; all if empty.
@@ -151,14 +153,17 @@ def simulate(
     for sentence in (*without_effect(pushes, motion.duration), *([doubt] if doubt else ())):
         warnings.warn(sentence, MotionWarning, stacklevel=2)
     while True:
-        felt = list(pushes)
+        # where it left the bodies of a world, and what `watch` pushed, would be gone
+        felt, is_last = list(pushes), fps is not None or world is not None or 2.0 * rate > FINEST_RATE
         try:
-            return _run(
+            result = _run(
                 motion, character, terrain, felt, preset, options, rate, floor, amount, loose, watch, get_up, world
             )
+            fall = result.report["fall"]
+            is_right = fall is None or fall["unexplained_rise_J"] < UNEXPLAINED * character.mass
+            if is_right or is_last or len(felt) > len(pushes) or not result.is_complete:
+                return result
         except SimulationDiverged as error:  # blows that turn joints by radians in a step need shorter steps
-            # what `watch` pushed, and where it left the bodies of a world, is gone
-            is_last = fps is not None or world is not None or 2.0 * rate > FINEST_RATE
             if is_last or error.reason != "too fast" or len(felt) > len(pushes):
                 raise
         rate *= 2.0

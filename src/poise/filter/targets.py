@@ -240,7 +240,8 @@ def falling_targets(
     inertia = state.M.diagonal()
     damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
     joint_weight *= limp.pose
-    down, normals = np.flatnonzero(touches), f.ground_normals.reshape(-1, 3)[touches]
+    level = touches & (f.gaps > -falling.ON_GROUND * f.band)  # what is deeper has to come out
+    down, normals = np.flatnonzero(level), f.ground_normals.reshape(-1, 3)[level]
     most = falling.unthrown(state.point_velocities[down] - f.ground_velocities[down], normals, setup.dt)
     unthrown = AtLeast(PointAcceleration(down, -normals[:, None]), -most, setup.bound_weight, "ground throws nothing")
     made = usual._replace(
