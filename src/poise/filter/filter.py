@@ -96,6 +96,7 @@ class SimulatedCharacter:
             preset.end_effector, preset.stepping, preset.protective, self.terrain, self.floor, feet,
             limbs_of(character), self.model.point_count, self.scale,
         )  # fmt: skip
+        self.footing.stepping.settles = not options.physicality.is_strict
         sway_share, lean_share = targets.shares_of(character, preset, self.setup.is_quadruped)
         self.contacts = Contacts.none()
         self.routine = Routine(

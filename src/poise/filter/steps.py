@@ -145,6 +145,8 @@ class SteppingBack:
         urgent_far, urgent_duration: Least way and duration of a step that catches the figure [m], [s].
         has_moved: A limb was on its way in the last step.
         landed: Points of the limb that has come to the end of its way in this step.
+        settles: A foot comes down where its place was before the end, although the goal goes on; else it follows to the
+            end, as it must where nobody holds the root.
     """
 
     def __init__(
@@ -163,7 +165,7 @@ class SteppingBack:
         self._limbs = [_Limb(np.array(points), np.zeros((len(points), 2))) for points in limbs]
         self.needed, self.rested, self.stood = needed, math.inf, np.full(len(limbs), math.inf)
         self.landed, self.has_stepped = np.zeros(0, dtype=np.int64), np.zeros(len(limbs), dtype=np.bool_)
-        self.has_moved = False
+        self.has_moved, self.settles = False, True
         self._count = count
         self.members = np.concatenate([[], *(limb.points for limb in self._limbs)]).astype(np.int64)
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
@@ -222,8 +224,8 @@ class SteppingBack:
         end = np.array(home) if moving.end is None else moving.end
         if points is not None and swing is not None and moving.end is None:
             end = self._within(moving, end, limbs, offsets, points, self._longest)
-        if moving.part >= FOLLOWS:
-            moving.end = end  # where it comes down it stays, although the goal goes on
+        if moving.part >= FOLLOWS and self.settles:
+            moving.end = end
         rise = LIFT if swing is not None or returns else LOW
         return self._move(moving, offsets, flags, end, dt, rise)
 
