@@ -202,7 +202,7 @@ def test_one_joint_is_described_without_a_character(tmp_path: Path, capsys: pyte
         (["info", "--fast", "x"], "No such option"),
         (["edit", "repair", "x.bvh", "-o", "y.bvh", "--start", "1"], "A part of the clip is given by --interval S:E"),
         (["simulate", "x.bvh", "--interval", "1:2"], "A part of the clip is given by --start S and --end S"),
-        (["info", "x.bvh", "--interval", "1:2"], "No such option: --interval. See poise info --help."),
+        (["info", "x.bvh", "--interval", "1:2"], "See poise info --help."),
         (["info", "x", "--source-fps", "many"], "Invalid value for '--source-fps'"),
         (["info", "x.bvh", "--unit", "parsec"], "parsec"),
         (["info", "x.bvh", "--up", "w"], "'w' is not one of x, y, z"),
