@@ -337,9 +337,10 @@ def presses(velocities: Array, normals: Array, gaps: Array, fastest: float) -> F
 
 
 def unthrown(velocities: Array, normals: Array, dt: float) -> Array:
-    """Fastest acceleration along the ground's normal of points that touch it [m/s²], shape (K,): it throws none up.
+    """Fastest acceleration off the ground that points on it may have [m/s²], shape (K,).
 
-    Else the ground would give the impulse that stops a joint at its limit, and a knee that lands would gain energy.
+    A point that comes down may stop, and one that rises may go on rising; none is thrown up. Without this bound the
+    ground would give the impulse that stops a joint at its limit, and a knee that lands would gain energy.
 
     Args:
         velocities: Against the ground [m/s], shape (K, 3).

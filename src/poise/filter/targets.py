@@ -213,8 +213,9 @@ def falling_targets(
     ground = float(setup.terrain.heights(com[None, :2], time)[0])
     high = falling.highness(float(com[2]) - ground, standing_height)
     fall = falling.later(fall, float(np.linalg.norm(velocity)), high, setup.dt)
-    touches = f.gaps < falling.ON_GROUND * f.band
-    hangs = falling.bearing(model, state, falling.nearness(f.gaps, falling.ON_GROUND * f.band, setup.scale))
+    low = falling.ON_GROUND * f.band
+    touches = f.gaps < low
+    hangs = falling.bearing(model, state, falling.nearness(f.gaps, low, setup.scale))
     sinks, bears = falling.sinking(model, state, hangs), hangs >= 1.0
     trunk = roles.get("chest", 0) + 1
     chest = state.data.xpos[trunk].copy()
@@ -240,7 +241,7 @@ def falling_targets(
     inertia = state.M.diagonal()
     damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
     joint_weight *= limp.pose
-    level = touches & (f.gaps > -falling.ON_GROUND * f.band)  # what is deeper has to come out
+    level = np.abs(f.gaps) < low  # what is deeper has to come out
     down, normals = np.flatnonzero(level), f.ground_normals.reshape(-1, 3)[level]
     most = falling.unthrown(state.point_velocities[down] - f.ground_velocities[down], normals, setup.dt)
     unthrown = AtLeast(PointAcceleration(down, -normals[:, None]), -most, setup.bound_weight, "ground throws nothing")

@@ -39,7 +39,7 @@ LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
 OVERLAPS = 0.05
-"""A figure that begins farther inside another than this is told, times its scale [m]."""
+"""A figure that starts deeper than this inside a body or another figure is reported [m], for a leg of 0.82 m."""
 
 ROUNDS = 20
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
@@ -114,7 +114,7 @@ def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: 
 
 
 def overlaps(bodies: Bodies, figures: Sequence[Figure], scale: float) -> list[str]:
-    """A sentence on each two that are deep in each other, one of them a figure, in the state last moved to."""
+    """A sentence on each figure that is deep inside something, in the state last moved to."""
     m, d = bodies.engine
     deep = d.contact.dist < -OVERLAPS * scale
     deepest: dict[tuple[str, str], float] = {}
