@@ -35,6 +35,8 @@ CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HELD_SHIFT = 0.2
 """Targets of a character that is held follow its body, not its feet, within so long [s]."""
+HELD_STIFFNESS = 36.0
+"""Of the way of a center of mass whose root is held [1/s²]."""
 HOMING = 0.05
 """The body is asked to be so much nearer to the actor's way than its feet are, in legs."""
 UNEXPLAINED = 0.06
@@ -178,6 +180,18 @@ def com_acceleration(
     if len(touching):
         force = within(touching, force, margin)
     return own.rate**2 * (own.place - force)
+
+
+def held_pull(place: Array, velocity: Array, acceleration: Array, com: Array, speed: Array) -> Array:
+    """What is asked of the center of mass where the root is held: the actor's way [m/s²], shape (2,).
+
+    Args:
+        place, velocity, acceleration: That way [m, m/s, m/s²], of which x and y count.
+        com: Of the character [m].
+        speed: Its velocity [m/s], shape (2,).
+    """
+    k = HELD_STIFFNESS
+    return acceleration[:2] + k * (place[:2] - com[:2]) + 2.0 * math.sqrt(k) * (velocity[:2] - speed)
 
 
 class Placed(NamedTuple):

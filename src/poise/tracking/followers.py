@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -42,8 +42,13 @@ class Follower(Protocol):
         """What moves."""
         ...
 
-    def set_actor(self, actor: Character) -> None:
-        """An actor begins, or another one takes over."""
+    def meet(self, actor: Character, pose: Array | None = None) -> Callable[[], None]:
+        """Get ready for an actor, in any thread: what this returns lets the actor begin, or take over, at once.
+
+        Args:
+            actor: Who.
+            pose: About where it will be, shape (nq,).
+        """
         ...
 
     def step(self, pose: Array, still: float = 0.0) -> Array | None:
@@ -130,6 +135,18 @@ class Tracking:
         return self._actor
 
     def set_actor(self, actor: Character) -> None:
+        """An actor begins, or another one takes over."""
+        self.meet(actor)()
+
+    def meet(self, actor: Character, pose: Array | None = None) -> Callable[[], None]:
+        asked, tracker, neutral = self._roles, self._tracker_for(actor, pose), grounded(actor, standing_pose(actor))
+
+        def take() -> None:
+            self._take(actor, tracker if self._roles is asked else self._tracker_for(actor, pose), neutral)
+
+        return take
+
+    def _tracker_for(self, actor: Character, pose: Array | None) -> PerformanceTracker:
         roles = self._roles_for(actor)
         before, standing = self.tracker, standing_pose(self.character)
         if before is not None:  # the character goes on from where it is, facing as it does
@@ -152,10 +169,17 @@ class Tracking:
             terrain=self.terrain,
             **about,
         )
-        self.tracker = tracker
+        if pose is not None:
+            tracker.prepare(pose)
+        return tracker
+
+    def _take(self, actor: Character, tracker: PerformanceTracker, neutral: Array) -> None:
+        before, self.tracker = self.tracker, tracker
+        if tracker.settings is not self.settings:
+            tracker.set_weights(self.settings)
         if actor is not self._actor:
             self.pose = None
-        self._actor, self._neutral, self._rested, self._lost = actor, grounded(actor, standing_pose(actor)), 0.0, 0
+        self._actor, self._neutral, self._rested, self._lost = actor, neutral, 0.0, 0
         self._counts.append(tracker.counts)
         self._forces = list(self._pushes) if before is None else still_to_act(self._forces, before.time)
         for force in self._forces:
@@ -361,13 +385,17 @@ class Filtering:
             raise InvalidValue("There is no actor yet.")
         return self.filter.figure.character
 
-    def set_actor(self, actor: Character) -> None:
+    def meet(self, actor: Character, pose: Array | None = None) -> Callable[[], None]:
         if self._mass is not None:
             actor = Character.fit(actor.skeleton, mass=self._mass)
-        is_first = self.filter is None
-        self.filter = QuasiPhysicalFilter(actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options)
-        for push in self._pushes if is_first else ():
-            self.filter.push(push)
+        filter = QuasiPhysicalFilter(actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options)
+
+        def take() -> None:
+            for push in self._pushes if self.filter is None else ():
+                filter.push(push)
+            self.filter = filter
+
+        return take
 
     def step(self, pose: Array, still: float = 0.0) -> Array | None:
         assert self.filter is not None

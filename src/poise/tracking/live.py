@@ -1,14 +1,17 @@
 """A live actor drives a character, or passes the quasi-physical filter, in real time: poses in, poses out.
 
-One thread does it all: it reads what has come until the next step is due, takes the pose of that moment from the jitter
-buffer, makes the step, and sends the answer. Whatever comes over the network is counted; nothing of it ends the run.
+One thread reads what has come until the next step is due, takes the pose of that moment from the jitter buffer, makes
+the step, and sends the answer; a second one reads an actor that is new. Whatever comes over the network is counted;
+nothing of it ends the run.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,9 +31,11 @@ from poise.tracking.protocols.vmc import Humanoid
 from poise.tracking.run import RATE, RecordedActor, dressed
 
 CALIBRATE = 0.25
-"""An actor is measured from the poses of so long [s]."""
+"""An actor that is new is not followed sooner [s]."""
 BEHIND = 0.03
 """A run that is later than this skips the steps it missed [s]."""
+SWITCHING = 0.0005
+"""While a new actor is read, threads of Python take turns of so long [s]."""
 MOST_KEPT = 2 * 3600
 """A run keeps its motion for so long [s]; what is older is dropped."""
 
@@ -94,10 +99,15 @@ def run_live(
         on_step: Called with time since the first pose [s] and coordinates (nq,) after every step.
     """
     run = _Run(source, follower, tuple(sinks), is_kept, on_step)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCHING)
     try:
         run.play(seconds, patience, is_over)
     except KeyboardInterrupt:
         run.is_interrupted = True
+    finally:
+        sys.setswitchinterval(before)
+        run.reader.shutdown(wait=False)
     return run.result()
 
 
@@ -125,6 +135,21 @@ def play(actor: RecordedActor, follower: Tracking, *, is_over: Callable[[], bool
     return LiveResult(follower.character, q, np.arange(len(kept)) / RATE, report)
 
 
+@dataclass
+class _NewActor:
+    """An actor that is being read: its poses seen, and what `_met` will answer."""
+
+    skeleton: Skeleton
+    met: Future[tuple[Character, Callable[[], None]]]
+    seen: int = 0
+
+
+def _met(pose: LivePose, follower: Follower) -> tuple[Character, Callable[[], None]]:
+    """A new actor, and what lets the follower begin with it."""
+    actor = Character.fit(pose.skeleton)
+    return actor, follower.meet(actor, motion_to_q(actor, pose.motion())[0])
+
+
 class _Run:
     """The state of one live run."""
 
@@ -141,12 +166,14 @@ class _Run:
         self.actor: Character | None = None
         self.known: Skeleton | None = None
         self.humanoid: Humanoid | None = None
-        self.measured: list[LivePose] = []
+        self.new: _NewActor | None = None
+        self.reader = ThreadPoolExecutor(1, "poise actor")
         self.last: Array | None = None
         self.misfits: dict[str, int] = {}
         self.kept: list[Array] = []
         self.lags: list[float] = []
         self.work: list[float] = []
+        self.takeovers: list[float] = []
         self.buffers: list[float] = []
         self.skipped = self.held = 0
         self.still = 0.0
@@ -163,11 +190,15 @@ class _Run:
             self.source.wait(due)
             played = self.source.at(due, dt)
             if played is not None:
-                self._calibrate(played.pose)
+                worked, before = time.thread_time(), self.actor
+                self._meet(played.pose)
                 if self.actor is not None:
                     first = due if first is None else first
                     self.still = self.still + dt if played.is_held else 0.0
                     self._step(played.pose, due, due - first)
+                    self.work.append(time.thread_time() - worked)
+                    if self.actor is not before:
+                        self.takeovers.append(self.work[-1])
                     self.buffers.append(played.buffered)
                     self.held += played.is_held
             if first is None and patience is not None and due - began > patience:
@@ -180,32 +211,28 @@ class _Run:
                 self.skipped += math.ceil(late / dt)
                 due += math.ceil(late / dt) * dt
 
-    def _calibrate(self, pose: LivePose) -> None:
-        """Measure an actor that is new, and begin with it; the one before is followed no more."""
+    def _meet(self, pose: LivePose) -> None:
+        """Read an actor that is new in another thread, and begin with it; the one before is followed no more."""
         if pose.skeleton is self.known:
             return
-        if not self.measured or self.measured[-1].skeleton is not pose.skeleton:
-            self.measured = []
-        self.measured.append(pose)
-        if len(self.measured) < CALIBRATE * RATE:
+        if self.new is None or self.new.skeleton is not pose.skeleton:
+            self.new = _NewActor(pose.skeleton, self.reader.submit(_met, pose, self.follower))
+        self.new.seen += 1
+        if self.new.seen < CALIBRATE * RATE or not self.new.met.done():
             return
+        met, self.new, self.known, self.last = self.new.met, None, pose.skeleton, None
         try:
-            actor = Character.fit(pose.skeleton)
-            self.follower.set_actor(actor)
-        except PoiseError as error:
+            self.actor, take = met.result()
+        except PoiseError as error:  # what cannot be read is not tried again
             self.misfits[str(error)[:300]] = self.misfits.get(str(error)[:300], 0) + 1
-            self.known = pose.skeleton  # what cannot be read is not tried again
-            self.actor = self.last = None
+            self.actor = None
             return
-        finally:
-            self.measured = []
-        self.actor, self.known, self.last = actor, pose.skeleton, None
+        take()
         if self.humanoid is None or self.humanoid.character is not self.follower.character:
             self.humanoid = Humanoid(self.follower.character, standing_pose(self.follower.character))
 
     def _step(self, pose: LivePose, due: float, at: float) -> None:
         assert self.actor is not None
-        began = time.thread_time()
         if pose.skeleton is self.known:
             self.last = motion_to_q(self.actor, pose.motion())[0]
         # held while a new actor is measured
@@ -217,7 +244,6 @@ class _Run:
             for sink in self.sinks:
                 sink.send(out)
         self.lags.append(time.monotonic() - due)
-        self.work.append(time.thread_time() - began)
         if self.is_kept and len(self.kept) < MOST_KEPT * RATE:
             if self.kept and len(self.kept[-1]) != len(q):  # another skeleton: the motion is that of the last actor
                 self.kept = []
@@ -240,6 +266,7 @@ class _Run:
             "buffer_ms": _spread(self.buffers),
             "processing_ms": _spread(self.lags),
             "processor_ms": _spread(self.work),
+            "takeover_processor_ms": [1000.0 * x for x in self.takeovers],
         }
         return LiveResult(character, np.array(self.kept), times, report)
 

@@ -25,6 +25,7 @@ from poise.physics import State
 from poise.step import Contacts, Step, StepResult, solve_step
 from poise.terrain import Terrain
 from poise.tracking.actor import ActorMotion
+from poise.tracking.balance import held_pull
 from poise.tracking.calibration import (
     Posing,
     Style,
@@ -57,10 +58,12 @@ LOW, LEANING = 0.22, 0.5
 SAFE, LOW_SAFE, STEADY = 0.4, 0.154, 0.3
 """It is let go once it is off by less than so much of `ASTRAY` and `TILTED`, by less than so many legs too low, and its
 capture point by less than so many legs off where its feet want it."""
-FIRST, HARDEST, HELD_STIFFNESS = 10.0, 1e3, 36.0
-"""How much more than the soft root a root is held at first and at the most [1], and the stiffness of its way [1/s²]."""
+FIRST, HARDEST = 10.0, 1e3
+"""How much more than the soft root a root is held at first and at the most [1]."""
 LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
+BEGINNING_ROUNDS = 4
+"""Rounds in which a pose is moved on to the targets while a run begins; the first takes as many as it needs."""
 JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
@@ -219,19 +222,18 @@ class PerformanceTracker:
             pose: Of the actor.
             external: Generalized force of pushes on the character, shape (nv,).
         """
-        if self._generator is None:
-            self._begin(pose)
-        assert self._generator is not None
-        motion = self._generator.motion
-        motion.advance(pose)
-        self.targets = self._next_targets(self._generator)
+        generator = self._generator or self._begin(pose)
+        (motion := generator.motion).advance(pose)
+        self.targets = self._next_targets(generator)
         self.counts.steps += 1
         out = None
         joins = self._joined is not None and self.time < JOINING
         is_first = motion.pose_count == 1
         if self.is_beginning and (joins or motion.is_young or is_first):
             # the first poses say where it begins and how fast
-            self.q = pose_at(self._posing, self.targets, self._there() if is_first else self.q, 200 if is_first else 12)
+            if is_first:
+                self.q[:7] = self._there()[:7]
+            self.q = pose_at(self._posing, self.targets, self.q, 200 if is_first else BEGINNING_ROUNDS)
             self.q[2] += max(0.0, self._depth(self.q))
             self.v = velocity_at(self._posing, self.targets, self.q)
             if self._joined is not None:  # what it is off at first fades while it moves along
@@ -243,17 +245,26 @@ class PerformanceTracker:
             self.counts.beginning_steps += 1
         elif self.mode == "following":
             self.is_beginning = False
-            self._follow(external)
+            self._follow(generator, external)
         elif self.mode == "falling":
-            self._fall_on(external)
+            self._fall_on(generator, external)
         else:
-            self._rise_on()
+            self._rise_on(generator)
         self.time += self.dt
         return self.q.copy() if out is None else out
 
     # --- beginning
 
-    def _begin(self, pose: Array) -> None:
+    def prepare(self, pose: Array) -> None:
+        """Do before the first step what it would take long for, with a pose (nq,) that is like the actor's first."""
+        generator = self._begin(pose)
+        generator.motion.advance(pose)
+        self.targets = self._next_targets(generator)
+        near = pose_at(self._posing, self.targets, self._there(), 200)
+        self._begin(pose)
+        self.q = near
+
+    def _begin(self, pose: Array) -> TargetGenerator:
         """Count ways and turns from how both stand, the actor where it is now and facing as it does."""
         motion = ActorMotion(
             self.actor,
@@ -264,8 +275,9 @@ class PerformanceTracker:
             dt=self.dt,
             every=self._every,
         )
-        self._arrange(motion)
+        generator = self._arrange(motion)
         self.q = self.standing.copy()
+        return generator
 
     def set_roles(self, roles: Sequence[Role], actor_standing: Array | None = None) -> None:
         """Give the limbs other roles from the next step on; the character goes on from where it is, as fast as it is.
@@ -283,12 +295,12 @@ class PerformanceTracker:
             return
         before, pose, feet = self._generator, self.lists.pose, self.feet
         before.motion.stand_on([role.actor for role in self._supports], actor_standing)
-        self._arrange(before.motion)
+        generator = self._arrange(before.motion)
         self.lists.pose = pose
         for limb, foot in self.feet.items():
             if limb in feet and feet[limb].driver == foot.driver:
                 foot.go_on(feet[limb])
-        self._generator.go_on(before)
+        generator.go_on(before)
         if self._shares:
             self.set_style(self._shares)
 
@@ -303,7 +315,7 @@ class PerformanceTracker:
         self.model = model_with_ends(self.character, driven)
         self.state = State(self.model)
 
-    def _arrange(self, motion: ActorMotion) -> None:
+    def _arrange(self, motion: ActorMotion) -> TargetGenerator:
         """What depends on the roles and on how both stand."""
         character, supports = self.character, self._supports
         self.standing = put_on(character, self.standing, [role.limb for role in supports], self.floor)
@@ -321,6 +333,7 @@ class PerformanceTracker:
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
         self._generator = TargetGenerator(motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain)
+        return self._generator
 
     def _there(self) -> Array:
         """The standing pose where the pelvis should be."""
@@ -348,11 +361,9 @@ class PerformanceTracker:
 
     # --- steps
 
-    def _follow(self, external: Array | None) -> None:
+    def _follow(self, generator: TargetGenerator, external: Array | None) -> None:
         """One step that follows the targets."""
         self.state.at(self.q, self.v)
-        generator = self._generator
-        assert generator is not None
         ground = self._ground()
         touching = self.state.points[np.flatnonzero(ground.gap < 2.0 * NEAR * self.scale), :2]
         com, speed = self.state.data.subtree_com[1], self.state.com_velocity()[:2]
@@ -372,7 +383,7 @@ class PerformanceTracker:
         self.targets = self.targets._replace(knees=knees)
         result = None
         if self.is_held:
-            pull = self._held_pull()
+            pull = held_pull(goal.place[1], goal.velocity[1], goal.acceleration[1], com, speed)
         for softness in dict.fromkeys((self.softness, 1.0)):
             try:
                 terms = self.lists.following(
@@ -385,13 +396,6 @@ class PerformanceTracker:
                     break
         self.counts.fallback_steps += self.is_held or (result is None and self.root != "soft")
         self._move(step, result)
-
-    def _held_pull(self) -> Array:
-        """What is asked of the center of mass where the root is held: the actor's way."""
-        goal, k = self.targets, HELD_STIFFNESS
-        off = goal.place[1, :2] - self.state.data.subtree_com[1][:2]
-        slow = goal.velocity[1, :2] - self.state.com_velocity()[:2]
-        return goal.acceleration[1, :2] + k * off + 2.0 * math.sqrt(k) * slow
 
     def _step(self, ground: Ground, external: Array | None) -> Step:
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
@@ -440,16 +444,15 @@ class PerformanceTracker:
 
     # --- falling and rising
 
-    def _fall_on(self, external: Array | None) -> None:
+    def _fall_on(self, generator: TargetGenerator, external: Array | None) -> None:
         """One step of a fall; it gets up when it has lain for a while and the actor stands still."""
         assert self._fall is not None
-        assert self._generator is not None
         state = self.state.at(self.q, self.v)
         ground = self._ground()
-        height = float(self._generator.retargeter.ours.com[2]) - self.floor
+        height = float(generator.retargeter.ours.com[2]) - self.floor
         low = np.flatnonzero(ground.gap < NEAR * self.scale)
-        fastest, speeds = RETURN_SHARE / self.dt, state.point_velocities[low]
-        low = low[falling.presses(speeds, ground.normal[low], ground.gap[low], fastest)]
+        speeds = state.point_velocities[low]
+        low = low[falling.presses(speeds, ground.normal[low], ground.gap[low], RETURN_SHARE / self.dt)]
         contacts = Contacts(low, ground.normal[low], self.settings.friction)
         pushed = felt(state, self.character, self._forces, self.time, external)
         step = Step(state, contacts, dt=self.dt, external=pushed)
@@ -465,7 +468,7 @@ class PerformanceTracker:
         fast = float(np.linalg.norm(self.targets.velocity[0])) / math.sqrt(self.scale)
         self._still_since = self._still_since + self.dt if fast < STILL else 0.0
         if self._fall.rested > rising.REST and self._still_since > STILL_TIME:
-            self._begin_rising(self._generator)
+            self._begin_rising(generator)
 
     def _begin_rising(self, generator: TargetGenerator) -> None:
         """Get up where it lies, into the actor's pose."""
@@ -475,19 +478,16 @@ class PerformanceTracker:
         pose = pose_at(self._posing, self.targets, self._there(), 200)
         self._rising = (rising.begin(self.q, None, pose, self.character), pose)
 
-    def _rise_on(self) -> None:
+    def _rise_on(self, generator: TargetGenerator) -> None:
         assert self._rising is not None
-        assert self._generator is not None
         state, pose = self._rising
         self.touching, self.contact_forces = self.touching[:0], np.zeros((0, 3))
-        before = self.q
-        self.q = rising.pose(state, pose, self.character, self.dt, self._depth)
+        before, self.q = self.q, rising.pose(state, pose, self.character, self.dt, self._depth)
         self.v = self.model.difference(before, self.q, self.dt)
         self.counts.rising_steps += 1
-        state = rising.later(state, np.zeros(2), self.dt)
-        self._rising = (state, pose)
+        self._rising = (state := rising.later(state, np.zeros(2), self.dt)), pose
         if state.since >= state.duration(self.dt):
-            self._generator.restart_at(self.q[:2])
+            generator.restart_at(self.q[:2])
             self.v = np.zeros(self.model.nv)
             self.mode, self._fall, self._rising = "following", None, None
             self.softness = 1.0 if self.root == "soft" else 0.0
