@@ -38,6 +38,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.goals.surroundings import Scene
 from poise.phases.flights import PUSHED, airborne_frames, flight_spans
+from poise.phases.floor import hips_over
 from poise.phases.glitches import Glitch, find_glitches, glitch_frames
 from poise.phases.points import body_points
 from poise.terrain import Terrain
@@ -310,6 +311,11 @@ class Analysis:
     def phases(self) -> tuple[SupportPhase, ...]:
         """Flight, single, double, … support, in order."""
         return support_phases(self.support_names, self.supports, self.is_airborne, self.support, self.times)
+
+    @cached_property
+    def hips(self) -> Array:
+        """Height of the pelvis over the ground below it [m], shape (F,)."""
+        return hips_over(self.motion, self.terrain)
 
     @cached_property
     def flights(self) -> tuple[FlightFit, ...]:

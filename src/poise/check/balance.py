@@ -25,7 +25,6 @@ from poise.check.finding import (
 from poise.check.profile import Profile
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
-from poise.phases.points import pelvis
 
 
 def judged_frames(clip: Analysis) -> Flags:
@@ -101,14 +100,13 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
 
 def stands_beside(clip: Analysis, judged: Flags) -> Frames:
     """Stretches in which the figure stands upright on its feet, hardly moves, and its center of mass is beside them."""
-    leg, motion = clip.character.leg_length, clip.motion
-    hips = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.floor
+    leg = clip.character.leg_length
     speed = np.linalg.norm(clip.momentum.linear, axis=1) / clip.mass
     near = clip.touch.gaps < at.NEAR_FLOOR * clip.character.leg_scale  # whatever may carry, on a floor not quite known
     points, near = _with_heels(clip, near)
     hull, counts = hulls(points, near)
     beside, _ = polygon_distances(points, hull, counts, np.ascontiguousarray(clip.com[:, :2]))
-    still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (hips > at.STANDS_HIGH * leg)
+    still = judged & (speed < at.STILL_SPEED * math.sqrt(GRAVITY * leg)) & (clip.hips > at.STANDS_HIGH * leg)
     touches = (clip.touch.flags & clip.touch.is_foot)[:, :, None]
     low = np.where(touches, clip.touch.points[:, :, :2], np.inf).min(axis=1)
     high = np.where(touches, clip.touch.points[:, :, :2], -np.inf).max(axis=1)

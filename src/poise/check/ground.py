@@ -24,7 +24,6 @@ from poise.check.finding import (
 )
 from poise.check.profile import Limit, Profile
 from poise.core.typing import Array, Index
-from poise.phases.points import pelvis
 
 
 @dataclass(frozen=True)
@@ -87,11 +86,6 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
     trim = math.ceil(at.SETTLING * math.sqrt(scale) / clip.motion.dt)
     longest = max(trim, math.ceil(at.LONGEST_SETTLING * math.sqrt(scale) / clip.motion.dt))
     found: list[Stance] = []
-    hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
-
-    def carries(a: int, b: int) -> bool:
-        return float(np.quantile(hips[a : b + 1], at.STAYS_UP)) > at.CARRIED_HIPS * clip.character.leg_length
-
     for foot, points in feet(clip).items():
         flags = touch.flags[:, points] & ~clip.is_glitch[:, None]
         speed = np.where(flags, np.linalg.norm(touch.velocities[:, points, :2], axis=-1), np.inf)
@@ -107,7 +101,8 @@ def stances(clip: Analysis) -> tuple[Stance, ...]:
                 if b - a >= 1:
                     slide = (moving[a : b + 1] * step[a : b + 1, None]).sum(axis=0)
                     gap = float(np.median(low[a : b + 1]))
-                    found.append(Stance(foot, points, first, last, slide, gap, carries(a, b)))
+                    carries = feet_carry(clip.hips[a : b + 1], clip.character)
+                    found.append(Stance(foot, points, first, last, slide, gap, carries))
     return tuple(found)
 
 
@@ -131,6 +126,11 @@ def _rests(fastness: Array, begin: int, end: int, trim: int) -> list[tuple[int, 
             rests.append((start, a - 1))
             start = b + 1
     return [*rests, (start, end)]
+
+
+def feet_carry(hips: Array, character: Character) -> bool:
+    """Whether feet carry a body whose hips are this high over the ground [m]: whoever sits or crawls drags them."""
+    return float(np.quantile(hips, at.STAYS_UP)) > at.CARRIED_HIPS * character.leg_length
 
 
 def feet(clip: Analysis) -> dict[str, Index]:
@@ -292,8 +292,7 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         inside = first > 0 and last < len(carried) - 1
         if inside and weight[first : last + 1].min() > at.DIP and clip.times[last] - clip.times[first] < shortest:
             carried[first : last + 1] = True  # short and shallow: no hop
-    hips = clip.motion.world[0][:, pelvis(clip.motion.skeleton), 2] - clip.floor
-    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch & (hips > at.CARRIED_HIPS * leg)
+    sliding = down & carried & ~still & ~clip.is_airborne & ~clip.is_glitch & (clip.hips > at.CARRIED_HIPS * leg)
     slowest = np.where(near, speed, np.inf).min(axis=1)
     found = []
     for first, last in stretches(sliding):

@@ -339,7 +339,7 @@ def pace(clip: Analysis) -> Pace | None:
     way = float(np.linalg.norm(hips[:, :2] - hips[0, :2], axis=1).max())
     if way < at.LEAST_WAY * leg or float(up[:, 2].min()) < at.UPRIGHT_WALK:
         return None
-    if float(np.median(hips[:, 2] - clip.floor)) < at.TALL_WALK * leg:
+    if float(np.median(clip.hips)) < at.TALL_WALK * leg:
         return None  # who crouches or sneaks steps short and often
     second = math.sqrt(leg / GRAVITY)
     step, swing = float(np.median(steps)) / second, float(np.median(swings)) / second

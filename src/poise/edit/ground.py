@@ -25,7 +25,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.budget import Budget, Scope
 from poise.edit.legs import Leg, find_legs, knee_flexion, move_root
-from poise.edit.planting import MOST_LOWERED, Ground, plant
+from poise.edit.planting import MOST_LOWERED, Ground, drags, plant
 from poise.edit.report import Changes, Edited, report_of, rounded_down, verified
 from poise.edit.scale import sized
 from poise.phases.floor import carried_ground
@@ -64,11 +64,11 @@ def ground(
     Where the feet that stand are all above or in the floor, the root comes down or up with them first: a body that
     hovers, or rises while it stands. While a foot touches, the slip of what it stands on is taken out, so rolling
     from heel to toe and turning on the ball stay; a foot that hovers comes down, and one that is in the floor comes
-    up. In the air the correction goes smoothly from one stance to the next, and to none where the foot is in the air
-    for long. The foot keeps its orientation; knees keep their side, bend the way they bend, and what is added to them
-    changes smoothly: near the straight leg, and in glitches, that is worth more than the last millimeter of the foot.
-    The root gives way where legs would be too short or long, and rises where knees, hands that no arm can lift, or a
-    trunk are in the floor.
+    up. A foot that drags far while the hips are low still drags. In the air the correction goes smoothly
+    from one stance to the next, and to none where the foot is in the air for long. The foot keeps its orientation;
+    knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the straight leg,
+    and in glitches, that is worth more than the last millimeter of the foot. The root gives way where legs would be too
+    short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
     At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
     `poise check` measures of either clip, with the character that it fits to it where none is given.
 
@@ -124,7 +124,7 @@ def ground(
         },
         budget=budget,
         amount=scope.amount,
-        notes=_cautions(changes, lifted, fixed, motion, scope.amount),
+        notes=_cautions(changes, lifted, fixed, legs, motion, scope.amount),
     )
     edited = Edited(result, report)
 
@@ -320,7 +320,9 @@ def _measures(motion: Motion, character: Character | None, floor: float | None) 
     }
 
 
-def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion, amount: float) -> tuple[str, ...]:
+def _cautions(
+    changes: Changes, lifted: Array, fixed: Ground, legs: tuple[Leg, ...], motion: Motion, amount: float
+) -> tuple[str, ...]:
     """What a user should look at: a size that is none, joints that turn far, a body that goes up or down far."""
     notes = []
     said, units = unlikely_leg(fixed.character.leg_length, motion)
@@ -339,4 +341,6 @@ def _cautions(changes: Changes, lifted: Array, fixed: Ground, motion: Motion, am
     if most > MOST_LOWERED * fixed.size:
         way = "up" if lifted[np.argmax(np.abs(lifted))] > 0.0 else "down"
         notes.append(f"The body goes {way} by as much as {100.0 * most:.3g} cm, to spare legs or to leave the floor.")
+    if drags(motion, fixed, legs):
+        notes.append("Feet that drag far while the hips are low still drag: the knees or hands carry the body there.")
     return tuple(notes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,11 +12,13 @@ import numpy as np
 from poise.analysis.forces import Touching, touching
 from poise.analysis.smoothing import choose_filter, smooth
 from poise.body.character import Character
+from poise.check.ground import feet_carry
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import HUMAN_LEG
 from poise.edit.budget import smooth_step
 from poise.edit.legs import Leg, bends_to, knee_flexion, move_root, reach, solve_legs
+from poise.phases.floor import hips_over
 from poise.phases.points import runs
 from poise.terrain import Terrain
 
@@ -110,7 +113,20 @@ def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching
 
 def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend: float) -> Array:
     """What one foot should be moved by [m], shape (F, 3)."""
-    foot = Foot(
+    return correction(_seen(motion, ground, touch, columns), blend, may_slip=ground.may_slip)
+
+
+def drags(motion: Motion, ground: Ground, legs: tuple[Leg, ...]) -> bool:
+    """Whether some foot drags over the ground while the hips are low, and so is left to drag."""
+    touch = ground.touch(motion)
+    seen = [_seen(motion, ground, touch, points_of(ground.character, leg, touch)) for leg in legs]
+    return not ground.may_slip and any(_drags(foot, *slip) for foot in seen for slip in _slips(foot))
+
+
+def _seen(motion: Motion, ground: Ground, touch: Touching, columns: Index) -> Foot:
+    hips = hips_over(motion, ground.terrain)
+    is_hand = not touch.is_foot[columns].any()
+    return Foot(
         motion.times,
         touch.points[:, columns],
         touch.gaps[:, columns],
@@ -118,8 +134,8 @@ def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend
         ground.is_glitch,
         ground.drift,
         ground.size,
+        lambda first, last: is_hand or feet_carry(hips[first : last + 1], ground.character),
     )
-    return correction(foot, blend, may_slip=ground.may_slip)
 
 
 def _root_height(
@@ -212,6 +228,8 @@ BEARS = 0.005
 It hangs on the foot alone and not on which points count as touching, so that what was locked stays locked."""
 SLIPS = 0.008
 """A stance that slips no further than this from its mean place stands still, for a leg of 0.82 m [m]."""
+DRAGS = 0.05
+"""One that goes farther than this from its mean place while the hips are low drags, as it may, leg 0.82 m [m]."""
 OFF, LEFT = 0.0045, 0.0015
 """A foot this far from the floor is put within the second of it, for a leg of 0.82 m [m]; `poise check` takes 5 mm."""
 LIFT_SECONDS = 0.12
@@ -236,6 +254,7 @@ class Foot:
         is_glitch: Frames that say nothing, shape (F,); corrections pass over them.
         drift: Velocity of the ground (in a clip on the spot) [m/s], shape (3,).
         size: Leg length over 0.82 m.
+        carries: Whether it carries the body over a stance, from its first frame to its last; else it may drag.
     """
 
     times: Array
@@ -245,6 +264,12 @@ class Foot:
     is_glitch: Flags
     drift: Array
     size: float
+    carries: Callable[[int, int], bool]
+
+    @property
+    def standing(self) -> Flags:
+        """Frames in which it touches, shape (F,)."""
+        return np.asarray(self.flags.any(axis=1)) & ~self.is_glitch
 
 
 def correction(foot: Foot, blend: float, *, may_slip: bool = False) -> Array:
@@ -259,11 +284,11 @@ def correction(foot: Foot, blend: float, *, may_slip: bool = False) -> Array:
         blend: Time in which a correction comes and goes where the foot is in the air for long [s].
         may_slip: Leave slips as they are.
     """
-    standing = np.asarray(foot.flags.any(axis=1)) & ~foot.is_glitch
+    standing = foot.standing
     lowest = foot.gaps.min(axis=1)
     out = np.zeros((len(foot.times), 3))
     if not may_slip:
-        out[:, :2] = between(foot.times, _still(foot, standing), standing, blend)
+        out[:, :2] = between(foot.times, _still(foot), standing, blend)
     level = np.zeros(len(foot.times))
     for first, last in runs(standing):
         high = float(np.median(lowest[first : last + 1]))
@@ -303,18 +328,29 @@ def made_good(times: Array, lack: Array, *, most: float, left: float, seconds: f
     return spread(times, out, seconds)
 
 
-def _still(foot: Foot, standing: Flags) -> Array:
-    """For each stance, minus the way its bearing points slip, about its mean [m], shape (F, 2)."""
+def _slips(foot: Foot) -> Iterator[tuple[int, int, Array]]:
+    """First and last frame of each stance that slips, and the way of its bearing points about its mean [m], (n, 2)."""
     above = foot.gaps - foot.gaps.min(axis=1, keepdims=True)
     bears = np.exp(-above / (BEARS * foot.size))
     both = bears[1:] * bears[:-1]
     moved = np.diff(foot.points[:, :, :2], axis=0) - foot.drift[:2] * np.diff(foot.times)[:, None, None]
     slip = np.einsum("fp,fpi->fi", both, moved) / np.maximum(both.sum(axis=1), 1e-300)[:, None]
-    out = np.zeros((len(foot.times), 2))
-    for first, last in runs(standing):
+    for first, last in runs(foot.standing):
         way = np.concatenate([np.zeros((1, 2)), np.cumsum(slip[first:last], axis=0)])
         way -= way.mean(axis=0)
         if np.linalg.norm(way, axis=1).max() > SLIPS * foot.size:
+            yield first, last, way
+
+
+def _drags(foot: Foot, first: int, last: int, way: Array) -> bool:
+    return bool(np.linalg.norm(way, axis=1).max() > DRAGS * foot.size) and not foot.carries(first, last)
+
+
+def _still(foot: Foot) -> Array:
+    """Minus the way that each stance slips but does not drag [m], shape (F, 2)."""
+    out = np.zeros((len(foot.times), 2))
+    for first, last, way in _slips(foot):
+        if not _drags(foot, first, last, way):
             out[first : last + 1] = -way
     return out
 

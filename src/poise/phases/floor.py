@@ -241,6 +241,15 @@ def start_of(motion: Motion) -> Array:
     return motion.world[0][0, pelvis(motion.skeleton)]
 
 
+def hips_over(motion: Motion, terrain: Terrain) -> Array:
+    """Height of the pelvis over the ground below it [m], shape (F,)."""
+    hips = motion.world[0][:, pelvis(motion.skeleton)]
+    if terrain.is_static:
+        return hips[:, 2] - terrain.heights(hips[:, :2])
+    below = [terrain.heights(place[None, :2], time)[0] for place, time in zip(hips, motion.times.tolist(), strict=True)]
+    return hips[:, 2] - np.array(below)
+
+
 def laid_under(terrain: Terrain | None, motion: Motion, floor: float) -> Terrain:
     """A ground laid under a clip: it begins where the root is in the first frame and rises where the clip goes."""
     start = start_of(motion)
