@@ -14,11 +14,12 @@ from poise.analysis import Analysis, analyze
 from poise.analysis.measures import implied_scale
 from poise.check.air import scale_of
 from poise.check.balance import judged_frames, stands_beside
-from poise.check.clip import judge
+from poise.check.clip import findings_of, judge, on_ground
 from poise.check.finding import FLAWS, Finding, doubts
 from poise.check.gravity import aimed_gravity, apex_change, gravity_cures, retimed_intervals
 from poise.check.ground import feet
 from poise.check.profile import Limit, load_profile
+from poise.check.report import Wanted
 from poise.check.whole import pace, steps_of
 from poise.core import rotations
 from poise.core.errors import InvalidValue
@@ -26,6 +27,8 @@ from poise.core.motion import Motion
 from poise.edit import ballistic, ground, repair, spin
 from poise.edit.mend import Cures
 from poise.intake.anatomy import height_of
+from poise.phases.floor import carrying, laid_under
+from poise.terrain import Terrain
 from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.planted import hang
 
@@ -612,3 +615,16 @@ def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_wheth
     assert not any("play it" in c.text for c in named["balance"].cures)
     assert "playing it slower" in " ".join(named["balance"].tried)
     assert named["balance"].as_json()["tried"] == list(named["balance"].tried)
+
+
+def test_a_foot_that_slides_far_down_a_slope_fails_as_on_level_ground(walk: Motion) -> None:
+    laid = laid_under(Terrain.parse("slope:-25"), walk, analyze(walk).floor)
+    places = walk.translations.copy()
+    places[:, 0, 2] += laid.heights(places[:, 0, :2]) - laid.ground
+    slides = 0.4 * np.clip(walk.times - walk.times[-1] + 1.5, 0.0, None)  # over the last second and a half
+    places[:, 0, :2] += slides[:, None] * np.array([-laid.forward[1], laid.forward[0]])
+    down = carrying(replace(walk, translations=places), laid)
+    clip = on_ground(down, Wanted())
+    np.testing.assert_allclose(clip.hips, analyze(walk).hips, atol=1e-9)
+    assert float(clip.motion.world[0][-1, 0, 2] - clip.floor) < 0.5  # below the level where the slope begins
+    assert any(f.name == "skate" and f.fails for f in findings_of(down))
