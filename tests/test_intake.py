@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -303,6 +304,40 @@ def test_a_packed_mesh_is_told(tmp_path: Path) -> None:
     motion = poise.io.load(gltf_of(tmp_path, lambda c: c.update(meshes=[{"primitives": [part]}])))
     assert motion.source is not None
     assert any("Draco" in w for w in motion.source.warnings)
+
+
+@pytest.mark.parametrize(("turn", "up"), [((1, 0, 0, 1), "z"), ((-1, 0, 0, 1), "-z"), ((0, 0, 1, 1), "-x")])
+def test_a_figure_that_lies_in_the_axes_of_its_format_is_asked_for(tmp_path: Path, turn: Any, up: str) -> None:
+    def lying(content: dict[str, Any]) -> None:
+        scene = content["scenes"][0]
+        content["nodes"].append({"rotation": (np.array(turn) / math.sqrt(2.0)).tolist(), "children": scene["nodes"]})
+        scene["nodes"] = [len(content["nodes"]) - 1]
+
+    def asked(motion: Motion) -> bool:
+        assert motion.source is not None
+        return any("--up" in w for w in motion.source.warnings)
+
+    path = gltf_of(tmp_path, lying)
+    found = poise.io.load(path)
+    assert found.source is not None
+    assert found.source.up == "y"
+    assert [w for w in found.source.warnings if w.endswith(f"give --up {up}.")]
+    assert found.source.evidence["up"].confidence < 0.5
+    stands = poise.io.load(path, up=up)
+    assert not asked(stands)
+    assert np.ptp(stands.world[0][0, :, 2]) > 2.0 * np.ptp(found.world[0][0, :, 2])
+    assert not asked(poise.io.load(gltf_of(tmp_path, lambda content: None)))
+
+
+def test_one_who_lies_down_is_asked_no_axis(tmp_path: Path) -> None:
+    lies = walk().cut(0.0, 0.5)
+    over = rotations.from_rotation_vector(np.array([0.0, -0.5 * math.pi, 0.0]))
+    turned, moved = lies.rotations.copy(), lies.translations.copy()
+    turned[:, 0], moved[:, 0] = rotations.multiply(over, turned[:, 0]), rotations.rotate(over, moved[:, 0])
+    poise.io.save(replace(lies, rotations=turned, translations=moved), tmp_path / "lies.glb")
+    found = poise.io.load(tmp_path / "lies.glb")
+    assert found.source is not None
+    assert not [w for w in found.source.warnings if "--up" in w]
 
 
 @pytest.mark.parametrize("asked", ["Walk", "walk", "rig|walk", "Wal", 1])

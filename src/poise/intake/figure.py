@@ -68,9 +68,19 @@ class Stances:
 
 @dataclass(frozen=True)
 class Figure:
-    """A motion in its file's own axes, in leg lengths and frames."""
+    """A motion in leg lengths and frames.
+
+    Attributes:
+        motion: In its file's own axes, or in the world.
+        axes: What its axes, in the order of AXES, are called in its file.
+    """
 
     motion: Motion
+    axes: tuple[str, ...] = AXES
+
+    def named(self, axis: str) -> str:
+        """What one of AXES is called in the file."""
+        return self.axes[AXES.index(axis)]
 
     @cached_property
     def anatomy(self) -> Anatomy:

@@ -11,10 +11,10 @@ import numpy as np
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.units import UNITS
 from poise.intake.anatomy import Anatomy, height_of
-from poise.intake.figure import Figure
+from poise.intake.figure import AXES, Figure
 from poise.intake.scale import OF_TIME, UNIT_WORDS, Scale, scale_candidates, unit_name, weigh_scale
 from poise.intake.table import Answer, Table
-from poise.intake.up import ALONG_AXIS, weigh_up
+from poise.intake.up import ALONG_AXIS, weigh_stated, weigh_up
 
 SURE = 0.6
 """Below this probability a reading is asked for [1]."""
@@ -36,6 +36,8 @@ MISLABELED = {0.5: 0.01, 2.0: 0.01}
 """How often a rate is wrong where the file gives each key its time, as factors of it: hardly ever [1]."""
 AGREED = 0.73
 """Two rates that are as usual agree with what else shows the rate if one is so likely [1]: odds of e to 1."""
+UP_DOUBTED = 0.5
+"""A stated axis is doubted below this probability [1]."""
 DOUBTED = 0.6
 """A stated rate is doubted below this probability [1]."""
 
@@ -98,17 +100,27 @@ def read_as(motion: Motion, custom: Custom) -> Reading:
     return Reading(up, unit, custom.given_fps or motion.fps, evidence, tuple(warnings))
 
 
-def doubted(motion: Motion, *, given_size: bool, given_fps: bool) -> Motion:
-    """The motion with what speaks against the size and the rate it was read with.
+def doubted(
+    motion: Motion, *, axes: tuple[str, ...] = AXES, given_up: bool = False, given_size: bool, given_fps: bool
+) -> Motion:
+    """The motion with what speaks against the axis, the size and the rate it was read with.
 
     For formats that state their unit and axis; what its reader weighed already, and what nobody stated, is left alone.
-    A size is never changed by itself: what the format's standard says holds, and another is offered.
+    Neither is changed by itself: what the format's standard says holds, and another is offered. So all clips of a file
+    are read alike, whether they show the fault or not.
+
+    Args:
+        motion: As it was read.
+        axes: What its file calls the world's axes, in the order of AXES.
+        given_up, given_size, given_fps: What the user said; it is not doubted.
     """
     source = motion.source
     if source is None or source.format in WEIGHED:
         return motion
     evidence, warnings = dict(source.evidence), list(source.warnings)
-    figure = Figure(motion)
+    figure = Figure(motion, axes)
+    if not given_up:
+        _doubt_up(figure, evidence, warnings)
     tall = height_of(motion)
     if not given_size and (doubt := size_doubt(figure.anatomy, tall)):
         warnings.append(doubt)
@@ -171,6 +183,18 @@ def _is_upright(anatomy: Anatomy) -> bool:
     rest = anatomy.skeleton.rest[0]
     trunk = rest[anatomy.head] - rest[[leg.first for leg in anatomy.legs]].mean(axis=0)
     return float(trunk[2]) > ALONG_AXIS * float(np.linalg.norm(trunk))
+
+
+def _doubt_up(figure: Figure, evidence: dict[str, Evidence], warnings: list[str]) -> None:
+    table = weigh_stated(figure)
+    if table is None or "up" not in evidence:
+        return
+    answer, chance = table.ask(lambda axis: axis, "z"), table.chance_of(lambda axis: axis == "z")
+    if chance > UP_DOUBTED or answer.value == "z":
+        return
+    stated, up = evidence["up"], figure.named(str(answer.value))
+    evidence["up"] = Evidence(stated.value, round(chance, 2), f"{stated.reason}; {up} is likelier: {answer.sentence}")
+    warnings.append(f"The figure lies in the axes of its file ({answer.sentence}). If it should stand, give --up {up}.")
 
 
 def _doubt_rate(figure: Figure, source: Source, evidence: dict[str, Evidence], warnings: list[str]) -> None:

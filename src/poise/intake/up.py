@@ -11,6 +11,8 @@ from poise.intake.table import Table, Testimony, weigh
 
 ALONG_AXIS = 0.7
 """Cosine beyond which a direction counts as along an axis [1]."""
+STATED = 0.95
+"""How often the axis that a file or its format states is right, where the rest pose lies [1]."""
 
 
 def weigh_up(figure: Figure, custom: Mapping[str, float], convention: str) -> Table[str]:
@@ -29,6 +31,20 @@ def weigh_up(figure: Figure, custom: Mapping[str, float], convention: str) -> Ta
     return weigh(AXES, np.ones(len(AXES)), [prior_axis, *(witness(figure) for witness in WITNESSES)])
 
 
+def weigh_stated(figure: Figure) -> Table[str] | None:
+    """The same for a motion that stands in the world, z up, by the axis that its file or format states.
+
+    None where nothing can speak against that: the rest pose stands, or no leg is known by name. Legs known by shape
+    alone may be fins or wings.
+    """
+    rest = rest_stands(figure) if figure.anatomy.by_name else None
+    if rest is None or AXES[int(np.argmax(rest.likelihood))] == "z":
+        return None
+    wrong = (1.0 - STATED) / (len(AXES) - 1)
+    prior = np.array([STATED if axis == "z" else wrong for axis in AXES])
+    return weigh(AXES, prior, [witness(figure) for witness in WITNESSES])
+
+
 def rest_stands(figure: Figure) -> Testimony[str] | None:
     """The legs of the rest pose hang down, and its head is on top."""
     anatomy, rest = figure.anatomy, figure.rest
@@ -44,7 +60,9 @@ def rest_stands(figure: Figure) -> Testimony[str] | None:
     agree = max(0.0, float(legs @ trunk))
     likely = np.array([0.05 + _steep(along(legs, a)) * (0.5 + 0.5 * agree * _steep(along(trunk, a))) for a in AXES])
     best = AXES[int(np.argmax(likely))]
-    return _of_axes("rest pose", likely, lambda axis: f"the rest pose stands along {axis}" if axis == best else "")
+    return _of_axes(
+        "rest pose", likely, lambda axis: f"the rest pose stands along {figure.named(axis)}" if axis == best else ""
+    )
 
 
 def rest_is_mirrored(figure: Figure) -> Testimony[str] | None:
@@ -84,7 +102,7 @@ def stands_over_the_clip(figure: Figure) -> Testimony[str] | None:
     best = AXES[int(np.argmax(shares))]
     share = round(100 * float(shares.max()))
     return _of_axes(
-        "posture", 0.12 + shares, lambda axis: f"over the clip the body stands along {axis} ({share} %)"
+        "posture", 0.12 + shares, lambda axis: f"over the clip the body stands along {figure.named(axis)} ({share} %)"
         if axis == best and share > 30 else "",
     )  # fmt: skip
 
@@ -98,7 +116,8 @@ def stands_on_a_floor(figure: Figure) -> Testimony[str] | None:
         "floor",
         np.array([0.08 + (seen[a].standing * seen[a].near) ** 1.5 for a in AXES]),
         lambda axis: (
-            f"something stands still on the lowest level of {axis} in {100 * seen[axis].standing:.0f} % of the frames"
+            f"something stands still on the lowest level of {figure.named(axis)} in "
+            f"{100 * seen[axis].standing:.0f} % of the frames"
         ),
     )
 
@@ -112,7 +131,7 @@ def falls_when_nothing_carries(figure: Figure) -> Testimony[str] | None:
     def why(axis: str) -> str:
         count = len(seen[axis].flights)
         if count:
-            return f"it falls along {axis} in {count} flight{'s' if count > 1 else ''}"
+            return f"it falls along {figure.named(axis)} in {count} flight{'s' if count > 1 else ''}"
         return (
             f"nothing carries it in {100 * seen[axis].hanging:.0f} % of the frames" if seen[axis].hanging > 0.2 else ""
         )
@@ -129,7 +148,7 @@ def travels_level(figure: Figure) -> Testimony[str] | None:
     likely = np.array([1.0 / (1.0 + (float(extent["xyz".index(a[-1])]) / 1.5) ** 4) for a in AXES])
     far = "xyz"[int(np.argmax(extent))]
     return _of_axes(
-        "travel", likely, lambda axis: f"it travels {extent.max():.1f} leg lengths along {far}"
+        "travel", likely, lambda axis: f"it travels {extent.max():.1f} leg lengths along {figure.named(far)[-1]}"
         if axis[-1] != far and extent.max() > 1.5 else "",
     )  # fmt: skip
 

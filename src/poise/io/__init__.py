@@ -27,7 +27,16 @@ from poise.core.units import UNITS
 from poise.intake.anatomy import height_in_meters, height_of
 from poise.intake.reading import doubted
 from poise.io.files import all_or_none
-from poise.io.format import UP_AXES, ReadOptions, file_and_clip, format_for, format_of, optional, skeleton_of_file
+from poise.io.format import (
+    UP_AXES,
+    ReadOptions,
+    axes_at_door,
+    file_and_clip,
+    format_for,
+    format_of,
+    optional,
+    skeleton_of_file,
+)
 from poise.io.gltf_clip import clips_called
 from poise.phases.floor import carrying_larger
 
@@ -77,7 +86,14 @@ def load(
     )
     has_size = options.unit is not None or options.height is not None
     with _reading(path):
-        motion = doubted(_read(path, options), given_size=has_size, given_fps=options.fps is not None)
+        motion = _read(path, options)
+        motion = doubted(
+            motion,
+            axes=axes_at_door(motion.source.up if motion.source is not None else "z"),
+            given_up=options.up is not None,
+            given_size=has_size,
+            given_fps=options.fps is not None,
+        )
     if (
         options.clip not in (None, 0)
         and motion.source is not None

@@ -220,6 +220,13 @@ def door_turn(up: str) -> Array:
     return _TURNS[up.lower()].copy()
 
 
+def axes_at_door(up: str) -> tuple[str, ...]:
+    """What a file whose up axis is `up` calls the world's axes x, y, z, -x, -y and -z."""
+    back = rotations.to_matrix(rotations.conjugate(door_turn(up)))
+    ways = np.concatenate([back.T, -back.T])
+    return tuple(("-" if way.sum() < 0.0 else "") + "xyz"[int(np.argmax(np.abs(way)))] for way in ways)
+
+
 def turned_at_door(skeleton: Skeleton, turn: Array) -> Skeleton:
     """A skeleton whose file has another up axis, in Poise's world: its root carries the turn (4,), see `door_turn`."""
     offsets, rest = skeleton.offsets.copy(), skeleton.rest_rotations.copy()
