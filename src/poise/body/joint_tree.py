@@ -18,6 +18,7 @@ from poise.body.anatomy import (
     twins_of,
     without_side,
 )  # fmt: skip
+from poise.body.mirror import left_from_right, lie_apart
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.intake.anatomy import is_finger, is_hand
@@ -239,10 +240,29 @@ class JointTree:
         A tail may begin beside it, on a joint above: that one carries both.
         """
         joint = 0
-        while len(kids := self.major(joint, LIMB)) == 1 and self._leads_to_hub(kids[0]):
+        while len(kids := self._bodies(joint)) == 1 and self._leads_to_hub(kids[0]):
             joint = kids[0]
         above = list(reversed(self.skeleton.ancestors(joint)))
         return next((j for j in above if self._bears_beside(j, joint)), joint)
+
+    def _bodies(self, joint: int) -> list[int]:
+        """Branches as long as limbs; below a joint without skin not those of a bone or two that begin beside the trunk.
+
+        A ball or a table whose joint lies beside the hips on the ground is no part of the figure.
+        """
+        kids = self.major(joint, LIMB)
+        if self.skin is None or self.skin[joint] > 0.0 or len(kids) < 2:
+            return kids
+        figures = [c for c in kids if self._leads_to_hub(c)]
+        if len(figures) != 1:
+            return kids
+        rest, trunk = self.skeleton.rest[0], self.path(figures[0])
+
+        def is_part(kid: int) -> bool:
+            away = float(np.linalg.norm(rest[trunk] - rest[kid], axis=-1).min())
+            return kid in figures or self.bone_count(kid) > 2 or self.is_sided(kid) or away < BESIDE * self.span
+
+        return [c for c in kids if is_part(c)]
 
     def _bears_beside(self, above: int, joint: int) -> bool:
         """Whether a joint above another, at nearly the same place, carries a chain of bones besides it."""
@@ -331,7 +351,8 @@ class JointTree:
 
     def _leads_to_pair(self, joint: int) -> bool:
         """Whether limbs with a left and a right begin further down a branch."""
-        if any(map(self.is_sided, pair := next(iter(self.pair_up(self.major(joint, SMALL))[0]), ()))):
+        pair = next(iter(self.pair_up(self.major(joint, SMALL))[0]), ())
+        if any(map(self.is_sided, pair)) or (pair and self._mirror(*pair)):
             return max(map(self.weight, pair)) >= LIMB
         return any(self._leads_to_pair(kid) for kid in self.major(joint, LIMB) if not self.is_sided(kid))
 
@@ -360,7 +381,7 @@ class JointTree:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
                 sides, mirrored = {self.side(a), self.side(b)}, self.are_twins(a, b)
                 drawn_alike = self._have_one_shape(a, b)
-                if sides & {"left", "right"} and not mirrored and len(sides) == 2 and not ("" in sides and drawn_alike):
+                if len(sides) == 2 and not mirrored and not ("" in sides and drawn_alike) and not self._mirror(a, b):
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
@@ -380,6 +401,12 @@ class JointTree:
                 left_over.remove(b)
         return pairs, left_over
 
+    def _mirror(self, a: int, b: int) -> bool:
+        """Whether two branches mirror each other at rest, whatever their names say: one may have been mistyped."""
+        first, second, rest = self.path(a), self.path(b), self.skeleton.rest[0]
+        alike = len(first) == len(second) and np.allclose(self.lengths[first[1:]], self.lengths[second[1:]], rtol=0.1)
+        return alike and lie_apart(rest[first], rest[second], 0.02 * self.span)
+
     def _have_one_skin(self, a: int, b: int) -> bool:
         """Whether two joints are as long and move as many vertices: what is drawn for one side is mirrored."""
         if self.skin is None or min(self.skin[a], self.skin[b]) < FEWEST_VERTICES:
@@ -397,18 +424,7 @@ class JointTree:
     @cached_property
     def across(self) -> Array | None:
         """Direction from right to left in the rest pose, by all joints whose names say their sides; None without."""
-        names, rest = self.skeleton.names, self.skeleton.rest[0]
-        sided = {(side_of(n), without_side(n), self._depth(j)): j for j, n in enumerate(names) if side_of(n)}
-        total = np.zeros(3)
-        for left, (side, right) in self.twins.items():
-            if side == "left" and not side_of(names[left]):
-                total += rest[left] - rest[right]
-        for (side, name, depth), left in sided.items():
-            right = sided.get(("right", name, depth))
-            if side == "left" and right is not None:
-                total += rest[left] - rest[right]
-        size = float(np.linalg.norm(total))
-        return total / size if size > 0.02 * self.span else None
+        return left_from_right(self.skeleton, self.twins, 0.02 * self.span)
 
     def _depth(self, joint: int) -> int:
         return len(self.skeleton.ancestors(joint))

@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from poise.body.anatomy import Chain, is_twist, stem
-from poise.body.joint_tree import LIMB, JointTree
+from poise.body.joint_tree import LIMB, SMALL, JointTree
+from poise.intake.anatomy import name_words
 
 MOST_PIECES = 4
 """A bone is divided into no more pieces than this."""
@@ -49,8 +50,10 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
             is_control = tree.skin is not None and tree.skin[main[-1]] <= 0.0 < tree.skin[j]
             if is_control and any(tree.are_twins(j, k) for k in tree.path(other)):
                 main[-1] = j  # the bone at the place of a control that moves no skin
-            elif n > 2:
+            elif n > 2 and (tree.skin is None or tree.skin[j] > 0.0 or tree.below_skin[j] <= 0.0):
                 break
+            continue
+        if kind == "leg" and 1 < n < len(whole) - 1 and _is_double(tree, whole[n - 2 : n + 2]):
             continue
         main.append(j)
     most = 3 if kind == "arm" else 4
@@ -67,6 +70,12 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     if len(main) == most and _is_tip(tree, main[-1]) and twin_is_tip:
         main.pop()
     return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
+
+
+def _is_double(tree: JointTree, joints: list[int]) -> bool:
+    """Whether the third of four joints doubles the second: a knee of two, a short way apart between two long bones."""
+    before, between, after = (tree.distance(a, b) for a, b in pairwise(joints))
+    return min(before, after) > SMALL * tree.span and between < SHORT_LINK * min(before, after)
 
 
 def _undivided(tree: JointTree, path: list[int], mirror: list[int]) -> list[int]:
@@ -111,7 +120,11 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other
     # a big foot is not a measure for a thigh
     longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
     for k in range(len(path) - 1):
-        if kind == "leg" and (_is_hip_link(tree, path, mirror, k) or _has_no_flesh(tree, path, mirror, k)):
+        if kind == "leg" and (
+            _is_hip_link(tree, path, mirror, k)
+            or _has_no_flesh(tree, path, mirror, k)
+            or _is_called_link(tree, path, k)
+        ):
             continue
         # before a person's thigh lie only short links; a robot or a bird may have a short first bone
         turns = any(_is_own_bone(tree, side[k]) for side in (path, mirror) if k < len(side))
@@ -166,6 +179,14 @@ def _is_hip_link(tree: JointTree, path: list[int], mirror: list[int], k: int) ->
         return False
     begins, ends = tree.distance(path[k], mirror[k]), tree.distance(path[k + 1], mirror[k + 1])
     return begins < 0.25 * ends and ends > 0.03 * tree.span
+
+
+def _is_called_link(tree: JointTree, path: list[int], k: int) -> bool:
+    """A first bone called after the pelvis, before one that is called the upper one: "Leg_Pelvis", "Leg_Upper"."""
+    if k or len(path) < 4:
+        return False
+    own, following = (set(name_words(tree.skeleton.names[j])) for j in path[:2])
+    return bool(own & {"pelvis", "hip", "hips"} and following & {"upper", "thigh", "up"})
 
 
 def _has_no_flesh(tree: JointTree, path: list[int], mirror: list[int], k: int) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.body.anatomy import Anatomy, Chain, Poses, hints
-from poise.body.joint_tree import LIMB, JointTree, Pair
+from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
 from poise.body.limb_chain import limb_chain
 from poise.body.standing import comes_near_ground, heading, share_on_ground, time_on_ground, trunk_of
 from poise.body.trunk import find_trunk, is_beside_trunk
@@ -91,6 +91,11 @@ def find_anatomy(poses: Poses) -> Anatomy:
     for hub, kid in single:
         if tree.is_hand:
             chains.append(Chain("other", "", "", hub, tuple(tree.path(kid))))
+        elif (like := _in_circle(tree, hub, kid, pairs)) and is_figure:
+            kind = "leg" if like in standing else "other"
+            ends = poses.positions[:, tree.path(kid)[-1]] - poses.positions[:, hub]
+            place = "front" if float(np.mean(np.sum(ends * forward, axis=-1))) > 0.0 else "hind"
+            chains.append(Chain(kind, "", place, hub, tuple(tree.path(kid))))
         elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
             chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
             chains += [] if leg_pair is not None else _beyond_head(tree, chain)
@@ -174,6 +179,8 @@ def _beats(tree: JointTree, pair: Pair) -> bool:
 
 BEATS = 0.2
 """Limbs that are above where they begin for this share of the time are not legs but wings [1]."""
+ALIKE = 0.2
+"""Limbs on one joint are alike if their lengths or ends differ by no more than this share of them [1]."""
 ABOVE = 0.9
 """Two branches lie above each other if so much of the way between them is vertical [1]."""
 BODY = 0.4
@@ -201,16 +208,50 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
     main = share_on_ground(tree, legs)
     is_called_leg = tree.named(legs) & {"leg", "arm"} == {"leg"}
     for pair in pairs:
-        if pair != legs and tree.reach[pair[1]] > 0.5 * tree.reach[legs[1]]:
+        if pair != legs and tree.reach[pair[1]] >= 0.5 * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
             named = tree.named(pair)
             name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
             share = share_on_ground(tree, pair)
-            as_main = is_called_leg and named & {"leg", "arm", "other"} == {"leg"} and share > main - AS_MUCH
+            is_leg = is_called_leg and named & {"leg", "arm", "other"} == {"leg"}
+            is_leg = is_leg or (not named & {"arm", "other"} and _are_alike(tree, legs, pair, pairs))
+            as_main = is_leg and share > main - AS_MUCH
             if share + name > STANDING or as_main:
                 found.append(pair)
     return found
+
+
+def _are_alike(tree: JointTree, legs: Pair, pair: Pair, pairs: list[Pair]) -> bool:
+    """Whether a pair is one of three and more on one joint that are as long as the legs and have as many bones."""
+    alike = [
+        p
+        for p in pairs
+        if p[0] == legs[0]
+        and tree.bone_count(p[1]) == tree.bone_count(legs[1])
+        and abs(tree.weight(p[1]) - tree.weight(legs[1])) < ALIKE * tree.weight(legs[1])
+    ]
+    return pair in alike and len(alike) > 2
+
+
+def _in_circle(tree: JointTree, hub: int, kid: int, pairs: list[Pair]) -> Pair | None:
+    """The pair whose limbs a branch repeats, as an arm of an octopus ahead of it; None if it is a neck or a tail.
+
+    At least two pairs and the branch begin on one joint, have as many bones and end as far from it and as high.
+    """
+    rest = tree.skeleton.rest[0]
+    if frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid))) & {"head", "neck", "tail"}:
+        return None
+
+    def shape(joint: int) -> tuple[int, Array]:
+        way = rest[tree.path(joint)[-1]] - rest[hub]
+        return tree.bone_count(joint), np.array([np.hypot(way[0], way[1]), way[2]])
+
+    count, place = shape(kid)
+    size = tree.span * tree.weight(kid)
+    others = [(p, shape(j)) for p in pairs if p[0] == hub for j in p[1:]]
+    alike = [p for p, (n, at) in others if n == count and float(np.linalg.norm(at - place)) < ALIKE * size]
+    return alike[0] if len(alike) > 3 else None
 
 
 def _ahead(tree: JointTree, root: int, pair: Pair, forward: Array) -> float:
@@ -304,7 +345,12 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     path = path[: len(middle)] if middle == path[: len(middle)] else path
     named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
     at = tree.poses.positions
-    away = at[:, tree.path(kid)[-1]] - at[:, hub]
+    way = float(sum(tree.lengths[j] for j in path[1:]))
+    is_control = (
+        tree.skin is not None and tree.skin[hub] <= 0.0 and way > 2.0 * SMALL * tree.span
+    )  # it may lie on the ground
+    behind = hub == root or hub in tree.skeleton.ancestors(root)
+    away = at[:, tree.path(kid)[-1]] - at[:, path[0] if is_control else hub]
     rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
     if not path:
         return None
@@ -315,9 +361,9 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     above = hub == chest != root and "tail" not in named and (rises or goes_on or "trunk" not in named)
     if named & {"head", "neck"} or above:
         kind = "neck"
-    elif "trunk" in named and "tail" not in named and (rises or hub != root or chest == root):
+    elif "trunk" in named and "tail" not in named and (rises or not behind or chest == root):
         kind = "spine"  # what goes on behind the pelvis is a tail, however it is called
-    elif "tail" in named or (hub == root and not rises):
+    elif "tail" in named or (behind and not rises):
         kind = "tail"
     elif not has_hubs and rises:
         kind = "neck"
@@ -390,7 +436,8 @@ def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
         if kept and j in tree.asides:
             break
         kept.append(j)
-        if len(tree.skeleton.children[j]) > 1:
+        kids = [c for c in tree.skeleton.children[j] if tree.skin is None or tree.below_skin[c] > 0.0]
+        if len(kids) > 1 and (tree.skin is None or tree.skin[j] > 0.0):
             break
     return tuple(kept)
 

@@ -31,7 +31,7 @@ def find_trunk(
         if not _named_leg(tree, pelvis, pairs) and not _is_nameless_beast(tree, pairs):
             return root, chest
     elif chest == root or not {root, chest} <= set(bear):
-        return root, chest
+        return _first_bearing(tree, root, chest, pairs), chest
     elif not rest_is_level(tree, root, chest, pairs):
         return (chest, root) if _hangs_down(tree, root, chest, pairs) else (root, chest)
     else:
@@ -50,6 +50,18 @@ def find_trunk(
         return best
 
     return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
+
+
+def _first_bearing(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> int:
+    """The pelvis of a trunk whose root bears no pair: the first fork on the way to the chest that bears legs, or one.
+
+    The root may be a joint on the ground that bears the tail as well.
+    """
+    way = [j for j in reversed(tree.skeleton.ancestors(chest)) if j == root or root in tree.skeleton.ancestors(j)]
+    bear = [j for j in way if any(hub == j for hub, _, _ in pairs)]
+    if root in bear:
+        return root
+    return next((j for j in bear if _named_leg(tree, j, pairs)), bear[0] if bear else root)
 
 
 def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> int:

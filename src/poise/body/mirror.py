@@ -1,0 +1,46 @@
+"""What a left and a right have to do with each other, by names and by the rest pose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from poise.body.anatomy import side_of, without_side
+from poise.core.skeleton import Skeleton
+from poise.core.typing import Array
+
+ACROSS = 0.97
+"""Joints of a left and a right limb lie apart along one line, up to this cosine [1]."""
+
+
+def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], least: float) -> Array | None:
+    """Unit direction from right to left in the rest pose, by all joints whose names say their sides.
+
+    None where they lie apart by less than `least` together [m].
+
+    Args:
+        skeleton: The joints.
+        twins: Side and mirrored joint of those that `twins_of` found.
+        least: [m].
+    """
+    names, rest = skeleton.names, skeleton.rest[0]
+    sided = {(side_of(n), without_side(n), len(skeleton.ancestors(j))): j for j, n in enumerate(names) if side_of(n)}
+    total = np.zeros(3)
+    for left, (side, right) in twins.items():
+        if side == "left" and not side_of(names[left]):
+            total += rest[left] - rest[right]
+    for (side, name, depth), left in sided.items():
+        right = sided.get(("right", name, depth))
+        if side == "left" and right is not None:
+            total += rest[left] - rest[right]
+    size = float(np.linalg.norm(total))
+    return total / size if size > least else None
+
+
+def lie_apart(first: Array, second: Array, least: float) -> bool:
+    """Whether two rows of joints, shapes (N, 3) [m], lie apart along one line, where by more than `least` [m]."""
+    apart = first - second
+    far = np.linalg.norm(apart, axis=-1)
+    ways = apart[far > least] / far[far > least, None]
+    return len(ways) > 1 and float((ways @ ways[-1]).min()) > ACROSS

@@ -1,0 +1,108 @@
+"""Figures of unusual shape: an octopus, props beside the hips, roots on the ground, doubled knees, mistyped names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from poise.body import fit
+from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
+
+
+def test_all_arms_of_an_octopus_are_limbs() -> None:
+    rows: list[Row] = [("root", "", (0.0, 0.0, 0.0)), ("body", "root", (0.0, 0.0, 0.1))]
+    names = {0: "front", 1: "fr.L", 2: "sd.L", 3: "bk.L", 4: "back", 5: "bk.R", 6: "sd.R", 7: "fr.R"}
+    for n, name in names.items():
+        ahead, left = np.cos(n * np.pi / 4.0), np.sin(n * np.pi / 4.0)
+        rows += [
+            (f"tent_{name}_1", "body", (0.24 * ahead, 0.24 * left, 0.23)),
+            (f"tent_{name}_2", f"tent_{name}_1", (0.12 * ahead, 0.12 * left, -0.14)),
+        ]
+    found = limbs(fit(figure(rows, ["tent_fr.L_1", "tent_back_1"], skin=[100.0] * len(rows))))
+    assert len(found) == 8
+    assert not {"tail", "neck", "spine"} & set(found)
+
+
+def test_a_ball_and_a_table_beside_the_hips_are_no_part_of_the_figure() -> None:
+    rows: list[Row] = [("rig", "", (0.0, 0.0, 0.0)), ("hips", "rig", (0.0, 0.0, 0.95)), *TRUNK[1:], *ARMS, *LEGS]
+    rows += [("ball", "rig", (0.6, 0.5, 0.1)), ("table", "rig", (0.3, -0.9, 0.0)), ("top", "table", (0.0, 0.0, 0.8))]
+    skin = [0.0 if name == "rig" else 40.0 for name, _, _ in rows]
+    character = fit(figure(rows, MOVES, skin=skin))
+    assert character.bodies[0].name == "hips"
+    assert not [name for name in limbs(character) if "other" in name or "tail" in name]
+
+
+def test_a_beast_whose_root_on_the_ground_bears_its_tail_has_four_legs() -> None:
+    rows: list[Row] = [
+        ("base", "", (0.0, 0.0, 0.0)),
+        ("pelvis", "base", (-0.5, 0.0, 1.6)),
+        ("belly", "pelvis", (0.5, 0.0, -0.1)),
+        ("chest", "belly", (0.6, 0.0, -0.05)),
+        ("neck", "chest", (0.3, 0.0, 0.3)),
+        ("head", "neck", (0.3, 0.0, 0.3)),
+        *both(
+            ("BackThigh.*", "pelvis", (0.0, 0.2, -0.1)),
+            ("BackCalf.*", "BackThigh.*", (0.05, 0.0, -0.7)),
+            ("BackFoot.*", "BackCalf.*", (-0.05, 0.0, -0.7)),
+            ("ForeThigh.*", "chest", (0.0, 0.2, -0.1)),
+            ("ForeCalf.*", "ForeThigh.*", (0.05, 0.0, -0.6)),
+            ("ForeFoot.*", "ForeCalf.*", (-0.05, 0.0, -0.7)),
+        ),
+        ("pelvis.002", "base", (-0.6, 0.0, 1.65)),
+        ("pelvis.003", "pelvis.002", (-0.2, 0.0, -0.4)),
+        ("pelvis.004", "pelvis.003", (0.0, 0.0, -0.4)),
+    ]
+    skin = [0.0 if name == "base" else 40.0 for name, _, _ in rows]
+    found = limbs(fit(figure(rows, skin=skin).skeleton))
+    assert found["left_hind_leg"] == ["BackThigh.L", "BackCalf.L", "BackFoot.L"]
+    assert found["right_front_leg"] == ["ForeThigh.R", "ForeCalf.R", "ForeFoot.R"]
+    assert found["tail"] == ["pelvis.002", "pelvis.003", "pelvis.004"]
+
+
+def test_a_knee_of_two_joints_leaves_the_leg_its_foot() -> None:
+    legs = both(
+        ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("knee up.*", "thigh.*", (0.01, 0.0, -0.42)),
+        ("knee down.*", "knee up.*", (0.0, 0.0, -0.08)),
+        ("leg target.*", "knee down.*", (-0.01, 0.0, -0.38)),
+        ("foot target.*", "leg target.*", (0.0, 0.0, 0.0)),
+        ("ankle.*", "foot target.*", (0.0, 0.0, 0.0)),
+        ("ball.*", "ankle.*", (0.14, 0.0, -0.05)),
+    )
+    rows = [*TRUNK, *ARMS, *legs]
+    skin = [0.0 if "target" in name else 40.0 for name, _, _ in rows]
+    found = limbs(fit(figure(rows, ["thigh.L", "knee up.L", "knee down.L", "ankle.L", "ball.L"], skin=skin)))
+    assert found["left_leg"] == ["thigh.L", "knee up.L", "ankle.L", "ball.L"]
+
+
+def test_a_leg_called_otherwise_on_the_other_side_is_its_twin_by_shape() -> None:
+    named = {"thigh.R": "RearThigh.R", "shin.R": "RearCalf.R", "foot.R": "RearAnkle.R"}
+    rows = [(named.get(name, name), named.get(parent, parent), at) for name, parent, at in [*TRUNK, *ARMS, *LEGS]]
+    found = limbs(fit(figure(rows, ["thigh.L", "shin.L"])))
+    assert found["left_leg"][:3] == ["thigh.L", "shin.L", "foot.L"]
+    assert found["right_leg"][:3] == ["RearThigh.R", "RearCalf.R", "RearAnkle.R"]
+
+
+def test_what_is_called_pelvis_before_the_upper_leg_is_a_link() -> None:
+    legs = both(
+        ("Leg_Pelvis_*", "hips", (0.0, 0.04, 0.05)),
+        ("Leg_Upper_*", "Leg_Pelvis_*", (-0.03, 0.08, -0.3)),
+        ("Leg_Lower_*", "Leg_Upper_*", (0.08, 0.0, -0.3)),
+        ("Leg_Ankle_*", "Leg_Lower_*", (-0.05, 0.0, -0.3)),
+        ("Leg_Foot_*", "Leg_Ankle_*", (0.1, 0.0, -0.06)),
+    )
+    moves = ["Leg_Pelvis_L", "Leg_Upper_L", "Leg_Lower_L", "Leg_Pelvis_R", "Leg_Foot_L", "Leg_Foot_R"]
+    found = limbs(fit(figure([*TRUNK, *ARMS, *legs], moves)))
+    assert found["left_leg"] == ["Leg_Upper_L", "Leg_Lower_L", "Leg_Ankle_L", "Leg_Foot_L"]
+
+
+@pytest.mark.parametrize("name", ["leg", "joint"])
+def test_four_blocks_under_a_block_are_four_legs(name: str) -> None:
+    rows: list[Row] = [("root", "", (0.0, 0.0, 0.0)), ("body", "root", (0.0, 0.0, 0.2))]
+    for place, x in (("back", -0.1), ("front", 0.1)):
+        for side, y in (("left", 0.06), ("right", -0.06)):
+            rows.append((f"{name}-{place}-{side}", "root", (x, y, 0.12)))
+    skin = [0.0, *[24.0] * 5]
+    found = limbs(fit(figure(rows, skin=skin)))
+    legs = [limb for limb in found if limb.endswith("leg")]
+    assert len(legs) == (4 if name == "leg" else 0)
