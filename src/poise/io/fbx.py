@@ -41,6 +41,8 @@ LONGEST = 900.0
 KEPT = 40
 """Results that stay in the cache."""
 SCRIPT = Path(__file__).with_name("fbx_blender.py")
+FILE = SCRIPT.with_name("fbx_file.py")
+"""Scripts that Blender runs: the first loads the second."""
 WRITTEN = b"poise: written"
 """What the script says last. Blender may crash after it, while it closes; the file is whole then."""
 OPENING = {
@@ -224,7 +226,7 @@ def _stretch(file: GltfDocument) -> float:
 def _remembered(own: bytes) -> Path | None:
     """Where the result of these bytes is kept: another Blender and another script give another result."""
     digest = hashlib.sha256(own)
-    digest.update(SCRIPT.read_bytes() + repr(_blender()).encode())
+    digest.update(b"".join(path.read_bytes() for path in (SCRIPT, FILE)) + repr(_blender()).encode())
     try:
         return cache_folder() / "poise" / "blender" / f"{digest.hexdigest()[:32]}.glb"
     except RuntimeError:

@@ -6,6 +6,7 @@ Blender's glTF knows whole rates only. So a .glb is handed in and out as if it h
 extra `poise_stretch` says by what its times are to be multiplied.
 """
 
+import runpy
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +14,11 @@ from typing import Any
 
 import bpy  # pyright: ignore[reportMissingImports]
 import numpy as np
-from mathutils import Matrix  # pyright: ignore[reportMissingImports]
+from mathutils import Matrix, Vector  # pyright: ignore[reportMissingImports]
 from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
+
+FILE = runpy.run_path(str(Path(__file__).with_name("fbx_file.py")))
+"""What is done to an FBX before Blender opens it."""
 
 
 def open_file(path: str, kind: str, made: str, rate: float) -> None:
@@ -26,9 +30,9 @@ def open_file(path: str, kind: str, made: str, rate: float) -> None:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     if kind == ".fbx":
         try:
-            path = with_curves_as_keys(path, made)
+            path = FILE["prepared"](path, made, is_binary_wanted="fbx_import" not in dir(bpy.ops.wm))
         except Exception as error:  # what this parser cannot read, the importer may
-            print(f"poise: curves stay as they are: {error!r}")
+            print(f"poise: the file stays as it is: {error!r}")
     if rate > 0.0:
         bpy.context.scene.render.fps = max(1, round(rate))
         bpy.context.scene.render.fps_base = 1.0
@@ -49,142 +53,13 @@ def open_file(path: str, kind: str, made: str, rate: float) -> None:
     settle_tips(curves)
     if kind == ".fbx":
         try:
-            turn_skins(given)
+            root, version, _ = FILE["read"](given)
+            settle_loose(root, version, curves)
+            turn_skins(root, version)
         except Exception as error:  # a bind pose that says nothing
             print(f"poise: skins stay as they are: {error!r}")
     skin_every_vertex()
     put_keys_on_frames(rate)
-
-
-KTIME = 46186158000
-"""Units of time of an FBX in a second."""
-CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
-CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
-"""Bits that say how a key of an FBX goes to the next."""
-TYPES = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
-         b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
-         b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}  # fmt: skip
-"""Blender's names for the types in a binary FBX."""
-
-
-def with_curves_as_keys(path: str, beside: str) -> str:
-    """Write an FBX with a key in each frame where a curve bends between keys; the file itself if nothing bends.
-
-    Blender goes straight from key to key. Its own Python code parses and writes the file; a text FBX stays as it is.
-
-    Args:
-        path: Of the FBX.
-        beside: A file of Poise's own; the new one is put beside it.
-    """
-    from io_scene_fbx import encode_bin, fbx_utils, parse_fbx  # pyright: ignore[reportMissingImports]
-
-    if not 7000 <= parse_fbx.parse_version(path) < 8000:
-        return path
-    root, version = parse_fbx.parse(path)
-    said = {}
-    for settings in (e for e in root.elems if e.id == b"GlobalSettings"):
-        for one in (p for group in settings.elems if group.id == b"Properties70" for p in group.elems):
-            said[one.props[0]] = one.props[-1]
-    rates = {mode: rate for rate, mode in fbx_utils.FBX_FRAMERATES if rate > 0.0}
-    rate = rates.get(said.get(b"TimeMode"), said.get(b"CustomFrameRate", 25.0))
-    bent = {}
-    for objects in (e for e in root.elems if e.id == b"Objects"):
-        for curve in (e for e in objects.elems if e.id == b"AnimationCurve"):
-            keys = bent_keys({e.id: e.props[0] for e in curve.elems if len(e.props)}, rate)
-            if keys is not None:
-                bent[id(curve)] = keys
-    if not bent:
-        return path
-
-    def written(element: Any, changed: dict) -> Any:
-        made = encode_bin.FBXElem(element.id)
-        for kind, value in zip(element.props_type, element.props):
-            getattr(made, "add_" + TYPES[bytes((kind,))])(changed.get(element.id, value))
-        below = bent.get(id(element), changed)
-        made.elems.extend(written(e, below) for e in element.elems)
-        return made
-
-    made = Path(beside).with_suffix(".keys.fbx")
-    encode_bin.write(str(made), written(root, {}), version)
-    return str(made)
-
-
-def bent_keys(curve: dict, rate: float) -> dict | None:
-    """The arrays of a curve with further keys in the frames where it bends.
-
-    None where it is straight between keys or baked at another rate, and where a key is of a kind that is not followed
-    here: TCB, or automatic with a bias.
-    """
-    times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
-    counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
-    data = np.array(curve[b"KeyAttrDataFloat"], np.float32).reshape(-1, 4)
-    frames = times * (rate / KTIME)
-    gaps = np.diff(frames)
-    is_baked = len(gaps) > 1 and np.ptp(gaps) < 0.02 and abs(gaps[0] - round(gaps[0])) > 0.02  # at a rate of its own
-    if len(times) < 2 or counts.sum() != len(times) or not (gaps > 1.02).any() or is_baked or (flags & TCB).any():
-        return None
-    which = np.repeat(np.arange(len(counts)), counts)
-    flags, data = flags[which], data[which]
-    is_auto = (flags & (CUBIC | AUTO | USER)) == CUBIC | AUTO
-    if (is_auto & ((flags & (EVEN | PROGRESSIVE)) == 0)).any():
-        return None
-    leaving, reaching = data[:, 0].astype(float), np.append(0.0, data[:-1, 1].astype(float))
-    own = auto_slopes(times / KTIME, values, flags)
-    leaving[is_auto], reaching[is_auto] = own[is_auto], own[is_auto]
-    first, last = np.floor(frames[:-1] + 0.01) + 1.0, np.ceil(frames[1:] - 0.01)
-    count = np.where(gaps > 1.02, np.maximum(last - first, 0.0), 0.0).astype(int)
-    at = np.repeat(np.arange(len(gaps)), count)  # the key before each new one
-    between = first[at] + np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
-    share = (between - frames[at]) / gaps[at]
-    begin, end, kind, third = values[at], values[at + 1], flags[at], 1.0 / 3.0
-    line = begin + share * (end - begin)
-    weights = data[:, 2].copy().view(np.uint16).reshape(-1, 2)[at] * 1e-4
-    right = np.where(kind & RIGHT_WEIGHT, weights[:, 0], third)
-    left = np.where(kind & LEFT_WEIGHT, weights[:, 1], third)
-    seconds = gaps[at] / rate
-    curved = bezier(
-        share, right, left, begin, begin + right * seconds * leaving[at], end - left * seconds * reaching[at + 1], end
-    )
-    held = np.where(kind & AUTO, end, begin)  # of a constant key this bit says that the next value holds
-    found = np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, line))
-    if not len(at) or not np.isfinite(found).all() or np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6):
-        return None
-    times = np.concatenate([times, np.round(between * (KTIME / rate)).astype(np.int64)])
-    order = np.argsort(times, kind="stable")
-    return {
-        b"KeyTime": times[order],
-        b"KeyValueFloat": np.concatenate([values, found])[order].astype(np.float32),
-        b"KeyAttrFlags": np.array([LINEAR], np.int32),
-        b"KeyAttrDataFloat": np.zeros(4, np.float32),
-        b"KeyAttrRefCount": np.array([len(order)], np.int32),
-    }
-
-
-def auto_slopes(times: np.ndarray, values: np.ndarray, flags: np.ndarray) -> np.ndarray:
-    """Slopes at keys that are set by their neighbors [1/s].
-
-    A clamped one is level where a neighbor has the same value; a progressive one passes the value of no neighbor.
-    """
-    sides = np.diff(values) / np.diff(times)
-    before, after = np.append(sides[:1], sides), np.append(sides, sides[-1:])
-    slopes = np.append(np.append(before[0], (values[2:] - values[:-2]) / (times[2:] - times[:-2])), after[-1])
-    most = 3.0 * np.where(before * after > 0.0, np.minimum(np.abs(before), np.abs(after)), 0.0)
-    most[[0, -1]] = 0.0
-    is_same = np.abs(np.diff(values)) < 1e-6 * (1.0 + np.abs(values[1:]))
-    is_level = ((flags & CLAMPED) != 0) & (np.append(is_same, False) | np.append(False, is_same))
-    slopes = np.where(flags & PROGRESSIVE, np.clip(slopes, -most, most), slopes)
-    return np.where(is_level, 0.0, slopes)
-
-
-def bezier(share: np.ndarray, right: np.ndarray, left: np.ndarray, *values: np.ndarray) -> np.ndarray:
-    """Heights of Bézier curves of four values at parts of their width; handles reach `right` and `left` parts far."""
-    low, high = np.zeros_like(share), np.ones_like(share)
-    for _ in range(40):
-        u = 0.5 * (low + high)
-        is_before = 3 * right * u * (1 - u) ** 2 + 3 * (1 - left) * u * u * (1 - u) + u**3 < share
-        low, high = np.where(is_before, u, low), np.where(is_before, high, u)
-    u, (a, b, c, d) = 0.5 * (low + high), values
-    return a * (1 - u) ** 3 + 3 * b * u * (1 - u) ** 2 + 3 * c * u * u * (1 - u) + d * u**3
 
 
 def settle_clips() -> None:
@@ -255,17 +130,15 @@ def put_keys_on_frames(rate: float) -> None:
             curve.update()
 
 
-def turn_skins(path: str) -> None:
+def turn_skins(root: Any, version: int) -> None:
     """Turn a skin to its bones as the bind pose of an FBX says.
 
     Where an armature was turned after its skin was bound, Blender turns the bones back and leaves the skin. The bind
     pose holds, for each bone, where the bone and the skin stood: T_scene_bone and T_bone_skin.
     """
-    from io_scene_fbx import parse_fbx  # pyright: ignore[reportMissingImports]
-
-    if not 7000 <= parse_fbx.parse_version(path) < 8000:
+    if not 7000 <= version < 8000:
         return
-    parts = {e.id: e.elems for e in parse_fbx.parse(path)[0].elems}
+    parts = {e.id: e.elems for e in root.elems}
     own = {e.props[0]: e for e in parts[b"Objects"]}
     below: dict[int, list[int]] = {}
     for link in parts[b"Connections"]:
@@ -378,6 +251,41 @@ def settle_tips(curves: dict[str, list[tuple]]) -> None:
                     bone.matrix_basis.identity()
 
 
+def settle_loose(root: Any, version: int, curves: dict[str, list[tuple]]) -> None:
+    """A bone that never moves on its parent rests where the file has it, if no skin is bound to it nor to one below it.
+
+    Where a rig was moved after its skin was bound, Blender puts such a bone where it was before.
+    """
+    places, bound = FILE["places"](root, version), FILE["bound_bones"](root)
+    for thing in [o for o in bpy.data.objects if o.type == "ARMATURE"] if bound else ():
+        found = {}
+        for bone in thing.data.bones:  # parents come first
+            above, T = places.get(bone.name, ("", None))
+            if bone.parent is None or bound & {bone.name, *(b.name for b in bone.children_recursive)}:
+                continue
+            if above != bone.parent.name or is_moved(bone.name, curves):
+                T = np.array(bone.parent.matrix_local.inverted() @ bone.matrix_local)
+            found[bone.name] = found.get(bone.parent.name, np.array(bone.parent.matrix_local)) @ T
+        size = max((np.abs(bone.head_local).max() for bone in thing.data.bones), default=0.0)
+        steps = {name: Vector(T[:3, 3]) - thing.data.bones[name].head_local for name, T in found.items()}
+        steps = {name: step for name, step in steps.items() if step.length > 1e-5 * size}
+        if not steps:
+            continue
+        bpy.context.view_layer.objects.active = thing
+        bpy.ops.object.mode_set(mode="EDIT")
+        for name, step in steps.items():
+            thing.data.edit_bones[name].translate(step)
+        bpy.ops.object.mode_set(mode="OBJECT")
+        for name in steps:
+            if not is_moved(name, curves):
+                thing.pose.bones[name].matrix_basis.identity()
+
+
+def is_moved(bone: str, curves: dict[str, list[tuple]]) -> bool:
+    """Whether a bone has keys."""
+    return any(f'pose.bones["{bone}"].{what}' in curves for what in ("location", "rotation_quaternion", "scale"))
+
+
 def moves(holder: Any, thing: bpy.types.Object) -> bool:
     """Whether what holds curves is a thing's: all things of a clip share one action, each with a slot of its own."""
     if hasattr(holder, "slot"):
@@ -452,4 +360,5 @@ def main() -> None:
     print("poise: written", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
