@@ -18,6 +18,7 @@ from poise.check.clip import findings_of, judge, on_ground
 from poise.check.finding import FLAWS, Finding, doubts
 from poise.check.gravity import aimed_gravity, apex_change, gravity_cures, retimed_intervals
 from poise.check.ground import feet
+from poise.check.library import facts_of
 from poise.check.profile import Limit, load_profile
 from poise.check.report import Wanted
 from poise.check.whole import pace, steps_of
@@ -311,6 +312,8 @@ def test_a_touch_that_flickers_is_no_step(walk: Motion) -> None:
     assert (flags != clip.touch.flags).any()
     assert steps_of(torn)[0] == pytest.approx(steps, abs=2.1 * walk.dt)
     assert steps_of(torn)[1] == pytest.approx(swings, abs=2.1 * walk.dt)
+    known, told = (facts_of(c, implied_scale(clip), "walk").values["step"] for c in (clip, torn))
+    assert told == pytest.approx(known, abs=2.1 * walk.dt)
 
 
 def test_a_walk_whose_steps_are_those_of_no_one_plays_at_the_wrong_speed(walk: Motion) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -366,3 +367,15 @@ def test_a_turn_that_the_source_makes_as_well_is_nothing_new(name: str, finding:
     report = retime(motion.cut(0.0, min(12.0, motion.duration)), factor=1.3).report["check"]
     assert finding in [f["name"] for f in report["after"]]
     assert finding not in [f["name"] for f in report["new"]]
+
+
+def test_the_check_of_an_edit_fits_one_figure_on_the_ground_of_the_clip(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walk = poise.load(poise.sample_path("walk")).cut(0.0, 1.5)
+    on_slope = carrying(walk, laid_under(Terrain.parse("slope:3"), walk, 0.0))
+    fits: list[Motion] = []
+    fit = sys.modules["poise.check.clip"].fit
+    monkeypatch.setattr("poise.check.clip.fit", lambda motion, **how: fits.append(motion) or fit(motion, **how))
+    assert "check" in poise.edit.scale(on_slope, 1.2).report.data
+    assert len(fits) == 1

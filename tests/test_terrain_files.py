@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import poise
 from poise.core.errors import FileFormatError, InvalidValue
+from poise.phases.floor import carried_ground, carrying, laid_under
 from poise.terrain import Terrain
 
 
@@ -31,7 +33,19 @@ def test_specifications(spec: str, point: tuple[float, float], height: float) ->
     assert terrain.heights(np.array([point]))[0] == pytest.approx(height, abs=1e-12)
 
 
-@pytest.mark.parametrize("spec", ["slope:20", "stairs:0.2,0.6@90", "rough:0.2,7", "rough:1,3,60", "flat", "step:-0.5"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "slope:20",
+        "stairs:0.2,0.6@90",
+        "rough:0.2,7",
+        "rough:1,3,60",
+        "flat",
+        "step:-0.5",
+        "step:0.1,2.5",
+        "stairs:0.123456789,0.3,0",
+    ],
+)
 def test_a_terrain_says_how_it_was_asked_for(spec: str) -> None:
     assert Terrain.parse(spec).spec == spec
 
@@ -197,3 +211,14 @@ def test_a_platform_file_that_is_not_text(tmp_path: Path) -> None:
     path.write_bytes(b"time,x,y,z\n\xff\xfe\x00")
     with pytest.raises(FileFormatError, match="UTF-8"):
         Terrain.platform(path)
+
+
+@pytest.mark.parametrize("terrain", [Terrain.stairs(0.17, 0.3, distance=0.4), Terrain.step(0.1, distance=-2.0)])
+def test_a_clip_carries_its_stairs_where_they_lie(terrain: Terrain, tmp_path: Path) -> None:
+    walk = poise.load(poise.sample_path("walk"))
+    laid = laid_under(terrain, walk, 0.0)
+    poise.save(carrying(walk, laid), tmp_path / "stairs.bvh")
+    kept = carried_ground(poise.load(tmp_path / "stairs.bvh"))
+    assert kept is not None
+    along = np.linspace(-3.0, 3.0, 200)[:, None] * laid.forward + np.array(laid.origin)
+    np.testing.assert_allclose(kept.heights(along), laid.heights(along), atol=1e-9)

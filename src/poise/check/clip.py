@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.analyze import Analysis, analyze, character_of
 from poise.analysis.measures import ImpliedScale, Measures, measures
 from poise.body import load_character
 from poise.body.character import Character, fit
@@ -250,6 +250,15 @@ def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
     return wanted.floor is not None or wanted.terrain is not None or carried_ground(motion) is not None
 
 
+def figure_on(motion: Motion, wanted: Wanted) -> Character:
+    """The character fitted to a motion as it would be on level ground, where it is on a ground that is known."""
+    lying = carried_ground(motion) if wanted.floor is None else None
+    if wanted.terrain is not None:
+        way, height = direction_of_travel(motion), wanted.floor or 0.0
+        lying = Terrain.parse(wanted.terrain).placed(origin=start_of(motion)[:2], heading=way, ground=height)
+    return character_of(motion) if lying is None else fit(leveled(motion, lying), masses="auto")
+
+
 def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None) -> Analysis:
     """The dynamics of a clip on the ground that was asked for.
 
@@ -258,16 +267,13 @@ def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None
     ground it was made for is judged on that, unless another is given.
     """
     carried = carried_ground(motion)
+    character = figure_on(motion, wanted) if character is None else character
     if wanted.terrain is None and wanted.floor is None and carried is not None:
-        character = fit(leveled(motion, carried), masses="auto") if character is None else character
         return analyze(motion, character, floor=carried.ground, terrain=carried)
     if wanted.terrain is None:
         return analyze(motion, character, floor=wanted.floor)
     start = start_of(motion)[:2]
     ground = Terrain.parse(wanted.terrain)
-    if character is None:
-        lying = ground.placed(origin=start, heading=direction_of_travel(motion), ground=wanted.floor or 0.0)
-        character = fit(leveled(motion, lying), masses="auto")
 
     def lies(height: float) -> Analysis:
         origin = float(start[0]), float(start[1])

@@ -7,7 +7,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from poise.analysis.gait import gait
 from poise.analysis.measures import ImpliedScale, Measures, standing
 from poise.check import thresholds as at
 from poise.check.ground import feet
-from poise.check.whole import landings
+from poise.check.whole import steps_of
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.phases.points import pelvis
@@ -84,6 +83,8 @@ class Samples:
 WALK_SPEED, RUN_FLIGHT, WALK_FLIGHT = 0.3, 0.1, 0.02
 """A gait travels at least this many leg lengths a second; a run is in the air for at least this share of its frames, a
 walk for no more than that [1]."""
+TOGETHER = 0.1
+"""Feet that land within this time land together, for a leg of 0.82 m [s]."""
 LEAST_STEPS = 2
 """A gait puts one foot down and then another at least so often."""
 
@@ -295,7 +296,7 @@ def samples_of(clip: Analysis) -> Samples:
     others = clip.touch.flags[:, ~clip.touch.is_foot].any(axis=1)
     air = clip.is_airborne & (on_feet == 0)
     double, single = (on_feet > 1) & ~others, (on_feet == 1) & ~others
-    kind = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), _steps(clip))
+    kind = gait_of(speed, float(air.mean()), float(double.mean()), float(single.mean()), len(steps_of(clip)[0]))
     if float(others.mean()) > at.ON_HANDS:
         kind = "other"
     error = clip.support.error
@@ -335,23 +336,10 @@ def facts_of(clip: Analysis, scale: ImpliedScale, gait: str) -> Facts:
     values = {"leg": clip.character.leg_length}
     if math.isfinite(scale.gravity_g) and scale.gravity_g > 0.0:
         values |= {"gravity": scale.gravity_g, "size": scale.size}
-    steps = _step_seconds(clip)
-    if steps is not None and gait in ("walk", "run"):
-        values["step"] = steps
+    steps = [s for s in steps_of(clip)[0] if s > TOGETHER * math.sqrt(clip.character.leg_scale)]
+    if len(steps) >= LEAST_STEPS and gait in ("walk", "run"):
+        values["step"] = float(np.median(steps))
     return Facts(key[:12], gait, values)
-
-
-def _steps(clip: Analysis) -> int:
-    """How often a foot lands after another."""
-    order = [foot for _, foot in landings(clip)]
-    return sum(a != b for a, b in pairwise(order))
-
-
-def _step_seconds(clip: Analysis) -> float | None:
-    """Median time from one foot's landing to the next foot's [s], None for fewer than three."""
-    intervals = np.diff([t for t, _ in landings(clip)])
-    intervals = intervals[intervals > 0.1 * math.sqrt(clip.character.leg_scale)]
-    return float(np.median(intervals)) if len(intervals) >= 2 else None
 
 
 def _mean(values: Array) -> float:

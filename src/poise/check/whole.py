@@ -357,15 +357,6 @@ def pace(clip: Analysis) -> Pace | None:
     )
 
 
-def landings(clip: Analysis) -> list[tuple[float, str]]:
-    """Time and foot of each landing, by time [s]."""
-    found = []
-    for foot, columns in feet(clip).items():
-        on = np.asarray(clip.touch.flags[:, columns].any(axis=1))
-        found += [(t, foot) for t in clip.times[1:][on[1:] & ~on[:-1]].tolist()]
-    return sorted(found)
-
-
 def steps_of(clip: Analysis) -> tuple[list[float], list[float]]:
     """Times from one foot's landing to the next foot's, and for which a foot swings between two touches [s].
 

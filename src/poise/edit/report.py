@@ -16,15 +16,15 @@ import numpy as np
 
 from poise.analysis.analyze import character_of
 from poise.body.character import Character
-from poise.check.clip import findings_of
+from poise.check.clip import figure_on, findings_of
 from poise.check.finding import Finding
+from poise.check.report import Wanted
 from poise.core import rotations
 from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.edit.budget import Budget
 from poise.io.files import json_value, write_json
-from poise.phases.floor import carried_ground
 from poise.phases.points import pelvis
 
 SAME_ANGLE, SAME_LENGTH = 1e-7, 1e-7
@@ -248,8 +248,7 @@ def verified(
 
     `check` in the report has the failing findings `before` and `after`, those that are `new`, those that follow from
     what was `asked` for, and `skin_stretch`: how much longer an edge of the skin gets than it ever was. Both are judged
-    with the same figure on the same floor, so that what an edit leaves alone is not found anew. Where the ground is
-    given or carried by the clip, and no character is given, each gets a figure of its own.
+    with the same figure on the same floor, so that what an edit leaves alone is not found anew.
 
     Args:
         edited: The edit.
@@ -270,8 +269,8 @@ def verified(
 
     size = data["changed"].get("size", 1.0)
     try:
-        if character is None and floor is None and terrain is None and carried_ground(motion) is None:
-            character = character_of(motion)
+        if character is None:
+            character = figure_on(motion, Wanted(floor=floor, terrain=terrain))
         larger = character if character is None or size == 1.0 else character.scaled(size)
         before, after = find(motion), find(edited.motion, larger)
     except PoiseError:  # a figure that nothing can be said of

@@ -203,14 +203,15 @@ def _cover(heights: Array, flat: Array, tops: Array, cells: Index) -> None:
 
 
 ALLOWED = (
-    "flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD, rough:HEIGHT,SEED[,MAXSLOPE], image:FILE,SIZE,HEIGHT, mesh:FILE, "
-    "platform:FILE, each with an optional @HEADING in degrees and xSIZE, such as x2 for twice as large"
+    "flat, slope:DEG, step:HEIGHT[,DISTANCE], stairs:RISE,TREAD[,DISTANCE], rough:HEIGHT,SEED[,MAXSLOPE], "
+    "image:FILE,SIZE,HEIGHT, mesh:FILE, platform:FILE, each with an optional @HEADING in degrees and xSIZE, such as x2 "
+    "for twice as large"
 )
 ARGUMENTS = {
     "flat": (0, 0),
     "slope": (1, 1),
-    "step": (1, 1),
-    "stairs": (2, 2),
+    "step": (1, 2),
+    "stairs": (2, 3),
     "rough": (2, 3),
     "image": (3, 3),
     "mesh": (1, 1),
@@ -280,7 +281,10 @@ def _build(kind: str, words: list[str], spec: str) -> Terrain:
         slope = _number(words[2], spec) if len(words) == 3 else None
         return Terrain.rough(_number(words[0], spec), int(words[1]), slope)
     numbers = [_number(word, spec) for word in words]
-    return {"slope": Terrain.slope, "step": Terrain.step, "stairs": Terrain.stairs}[kind](*numbers)
+    if kind == "slope":
+        return Terrain.slope(*numbers)
+    count, make = (1, Terrain.step) if kind == "step" else (2, Terrain.stairs)
+    return make(*numbers) if len(numbers) == count else make(*numbers[:count], distance=numbers[count])
 
 
 def _split_off(mark: str, text: str) -> tuple[str, float | None]:

@@ -82,7 +82,7 @@ class Terrain:
             degrees: Angle [deg], between -80 and 80; negative goes down.
         """
         _check("A slope", "degrees", degrees, -80.0, 80.0)
-        return cls(Plane(math.tan(math.radians(degrees))), f"slope:{degrees:g}")
+        return cls(Plane(math.tan(math.radians(degrees))), f"slope:{degrees:.12g}")
 
     @classmethod
     def step(cls, height: float, *, distance: float = 1.0) -> Terrain:
@@ -94,7 +94,7 @@ class Terrain:
         """
         _check("A step", "height", height, -100.0, 100.0)
         _check("A step", "distance", distance, -1e6, 1e6)
-        return cls(Steps(float(height), math.inf, float(distance)), f"step:{height:g}")
+        return cls(Steps(float(height), math.inf, float(distance)), f"step:{height:.12g}{_first(distance)}")
 
     @classmethod
     def stairs(cls, rise: float, tread: float, *, distance: float = 1.0) -> Terrain:
@@ -108,7 +108,9 @@ class Terrain:
         _check("Stairs", "rise", rise, -100.0, 100.0)
         _check("Stairs", "tread", tread, 0.05, 1e6)
         _check("Stairs", "distance", distance, -1e6, 1e6)
-        return cls(Steps(float(rise), float(tread), float(distance)), f"stairs:{rise:g},{tread:g}")
+        return cls(
+            Steps(float(rise), float(tread), float(distance)), f"stairs:{rise:.12g},{tread:.12g}{_first(distance)}"
+        )
 
     @classmethod
     def rough(cls, height: float, seed: int, max_slope: float | None = None) -> Terrain:
@@ -127,10 +129,10 @@ class Terrain:
         _check("Rough ground", "height", height, 0.0, 100.0)
         if isinstance(seed, bool) or seed != int(seed) or not 0 <= seed < 2**63:
             raise InvalidValue(f"Rough ground has seed {seed}; give a whole number from 0.")
-        spec = f"rough:{height:g},{int(seed)}"
+        spec = f"rough:{height:.12g},{int(seed)}"
         if max_slope is not None:
             _check("Rough ground", "max_slope", max_slope, 1.0, 89.0)
-            spec += f",{max_slope:g}"
+            spec += f",{max_slope:.12g}"
         return cls(rough(float(height), int(seed), max_slope), spec)
 
     @classmethod
@@ -140,7 +142,7 @@ class Terrain:
 
         _check("A picture as ground", "size", size, 0.01, 1e5)
         _check("A picture as ground", "height", height, -1e4, 1e4)
-        return cls(from_image(path, float(size), float(height)), f"image:{path},{size:g},{height:g}")
+        return cls(from_image(path, float(size), float(height)), f"image:{path},{size:.12g},{height:.12g}")
 
     @classmethod
     def mesh(cls, path: str | Path) -> Terrain:
@@ -174,7 +176,7 @@ class Terrain:
         """The same ground, rising toward this heading whatever the clip does [deg, counterclockwise from +x]."""
         _check("A terrain", "heading", degrees, -360.0, 360.0)
         turned = math.radians(degrees)
-        return replace(self, fixed_heading=turned, heading=turned, spec=f"{self.spec}@{degrees:g}", _usual={})
+        return replace(self, fixed_heading=turned, heading=turned, spec=f"{self.spec}@{degrees:.12g}", _usual={})
 
     def scaled(self, size: float) -> Terrain:
         """This ground with all lengths multiplied by `size` [1] about the world's origin, as a clip is scaled."""
@@ -289,6 +291,11 @@ class Terrain:
             if len(self._usual) < 32:
                 self._usual[count] = known
         return known
+
+
+def _first(distance: float) -> str:
+    """How a specification says where the first riser is, if it is not at its usual place."""
+    return "" if distance == 1.0 else f",{distance:.12g}"
 
 
 def _suffix(size: float) -> str:
