@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -315,3 +316,13 @@ def test_a_shell_completes_commands_and_options() -> None:
     call = [sys.executable, "-m", "poise"]
     said = subprocess.run(call, env=os.environ | asked, capture_output=True, text=True, timeout=120, check=False).stdout
     assert {"check", "mend", "vary"} <= set(said.split())
+
+
+def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    walk = poise.load(sample_path("walk"))
+    places = walk.translations.copy()
+    places[40, 0, 2] += 0.3
+    poise.save(replace(walk, translations=places, source=None), tmp_path / "spike.bvh")
+    (said,) = [w for w in info(capsys, tmp_path / "spike.bvh")["warnings"] if "glitch" in w]
+    assert said.startswith("1 glitch (1 × ")
+    assert "in frame 40. " in said

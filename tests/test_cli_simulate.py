@@ -193,8 +193,11 @@ def test_only_freeze_and_amount(walk: Path, tmp_path: Path) -> None:
     assert split(none) == split(walk)
 
 
-def test_start_and_end_cut_and_time_counts_from_the_first_kept_frame(walk: Path, tmp_path: Path) -> None:
+def test_start_and_end_cut_and_time_counts_from_the_first_kept_frame(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     moved, report = simulate(walk, tmp_path / "out.bvh", "--start", 0.2, "--end", 0.8, "--push", "chest 300 0 0 @0+0.2")
+    assert "count from --start 0.2 s, those of pushes too" in capsys.readouterr().err
     assert moved.frame_count == 37
     assert report["per_frame"]["time"][0] == 0.0
     source = poise.load(walk).cut(0.2, 0.8)

@@ -107,8 +107,9 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
     found |= {"in_place": bool(floor.any()), "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
     if found["in_place"]:
         warnings.append(
-            f"The clip walks on the spot, as if the floor moved by {float(np.linalg.norm(floor)):.2f} m/s; so it is "
-            "simulated. Put it on terrain only after its travel was put back in the tool it came from."
+            f"The clip walks on the spot: feet that stand move at {float(np.linalg.norm(floor)):.2f} m/s, and poise "
+            "simulate moves the floor with them. Before you put it on terrain, put its travel back in the tool it came "
+            "from."
         )
     return found | {"evidence": evidence, "warnings": list(dict.fromkeys(warnings))}
 
@@ -276,13 +277,14 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
     glitches = [g for g in phases.find_glitches(motion) if g.kind != "t-pose"]
     if glitches:
         names = list(dict.fromkeys(motion.skeleton.names[g.joint] for g in glitches))
-        frames = f"{min(g.frame for g in glitches)} to {max(g.last for g in glitches)}"
+        first, last = min(g.frame for g in glitches), max(g.last for g in glitches)
+        where = f"in frame {first}" if first == last else f"in frames {first} to {last}"
         kinds = ", ".join(
             f"{sum(g.kind == k for g in glitches)} × {k}" for k in dict.fromkeys(g.kind for g in glitches)
         )
-        found["glitches"] = Evidence(len(glitches), 0.8, f"{kinds}; between frames {frames}; {', '.join(names[:6])}")
+        found["glitches"] = Evidence(len(glitches), 0.8, f"{kinds}; {where}; {', '.join(names[:6])}")
         warnings.append(
-            f"{len(glitches)} glitches ({kinds}) between frames {frames}. Nothing was mended; "
+            f"{len(glitches)} glitch{'es' * (len(glitches) != 1)} ({kinds}) {where}. Nothing was mended; "
             "simulate does not solve in these frames."
         )
     loop = phases.find_loop(motion)

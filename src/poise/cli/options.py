@@ -86,7 +86,7 @@ Push = Annotated[
     list[str] | None,
     option(
         "'BODY FX FY FZ @START+DURATION'",
-        "Push a body: newtons, Z up, seconds. Can be repeated.",
+        "Push a body: newtons, Z up, seconds from the first frame used. Can be repeated.",
         "--push",
         panel=PUSHES,
     ),
@@ -97,8 +97,7 @@ Terrain = Annotated[
         "SPEC",
         "Ground: flat, slope:DEG, step:HEIGHT, stairs:RISE,TREAD (,DISTANCE), "
         "rough:HEIGHT,SEED (,MAXSLOPE), image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction "
-        "of travel; @DEGREES sets "
-        "another. See docs/terrain.md.",
+        "of travel; @DEGREES sets another. See docs/terrain.md.",
         "--terrain",
         panel=PUSHES,
     ),

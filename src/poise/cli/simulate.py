@@ -387,6 +387,8 @@ def advise(
     from poise.phases.glitches import find_glitches, leading_rest_frames
     from poise.phases.travel import is_in_place
 
+    if start > 0.0:
+        note(f"Times and frames count from --start {start:g} s, those of pushes too.")
     lead = leading_rest_frames(motion)
     if lead:
         note(

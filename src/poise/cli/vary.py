@@ -35,7 +35,7 @@ SHEET_ROWS = 40
 """Variants on the contact sheet."""
 HINGED = (".txt", ".json", ".csv")
 """Clips whose joints are hinges of a character beside them; variants turn joints about any axis, so they become GLB."""
-NOT_PLAUSIBLE = "Not plausible"
+NOT_PLAUSIBLE = "The check finds something new"
 TABLE, SHEET = "variants.json", "sheet.png"
 
 
@@ -104,10 +104,8 @@ def vary(
     for why, number in dropped.most_common():
         out().print(f"{number} dropped: {why}", markup=False)
     if 4 * kept < len(table["variants"]):
-        few = "Few variants" if kept else "None"
-        out().print(
-            f"{few} differ enough. Try more: -n {4 * count}, or another --seed, or a longer clip.", markup=False
-        )
+        few = "Few variants were" if kept else "No variant was"
+        out().print(f"{few} kept. Try more: -n {4 * count}, or another --seed, or a longer clip.", markup=False)
 
 
 def _was_tried(before: Done | None, job: Job) -> bool:
