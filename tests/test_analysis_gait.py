@@ -10,6 +10,10 @@ import pytest
 
 import poise
 from poise.analysis import analyze, energy_exchange, gait
+from poise.analysis.gait import goes_on_the_spot
+from poise.body import fit
+from poise.core import rotations
+from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from tests.clips import MOTIONS, first_cases, needs_motions
 
@@ -105,3 +109,23 @@ def test_captured_walks_recover_and_runs_bounce(name: str, rate: float | None, k
         assert seen.froude > 0.5
         assert seen.exchange.recovery < 0.2
         assert seen.exchange.correlation > 0.0
+
+
+def test_swinging_legs_under_hips_that_stay_go_on_the_spot_and_a_kick_does_not() -> None:
+    whole = poise.load(poise.sample_path("walk"))
+    character = fit(whole)
+    thighs = [character.bodies[limb.bodies[0]].joint for limb in character.limbs if limb.kind == "leg"]
+    moved, turned = (np.repeat(values[:1], 60, axis=0) for values in (whole.translations, whole.rotations))
+    motion = Motion(whole.skeleton, np.arange(60) / 30.0, moved, turned)
+
+    def swung(*which: int) -> Motion:
+        turned = motion.rotations.copy()
+        for side, joint in zip((1.0, -1.0), which):
+            angle = side * 0.6 * np.sin(2.0 * np.pi * 1.5 * motion.times)
+            over = rotations.from_rotation_vector(np.outer(angle, (1.0, 0.0, 0.0)))
+            turned[:, joint] = rotations.multiply(over, turned[:, joint])
+        return replace(motion, rotations=turned)
+
+    assert len(thighs) == 2
+    assert goes_on_the_spot(swung(*thighs), character)
+    assert not goes_on_the_spot(swung(thighs[0]), character)

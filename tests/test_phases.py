@@ -591,6 +591,33 @@ def test_feet_slide_back_and_a_tail_does_not() -> None:
     assert not phases.is_in_place(_toy(skin=ALL, feet=swing))
 
 
+def _lunge(quick: int) -> Motion:
+    """The same figure; its body goes ahead in some of 40 frames and slowly comes back, its feet with it."""
+    motion = _toy(skin=ALL, feet=np.zeros((40, 3)))
+    to_and_fro = np.concatenate([np.linspace(0.0, 0.6, quick, endpoint=False), np.linspace(0.6, 0.0, 40 - quick)])
+    moved = motion.translations.copy()
+    moved[:, 1, 1] += to_and_fro
+    moved[:, 1, 2] -= 1.0 + 0.02 * np.sin(np.linspace(0.0, 4.0 * np.pi, 40))
+    return replace(motion, translations=moved)
+
+
+def test_a_body_that_lunges_and_comes_back_walks_nowhere() -> None:
+    assert not phases.is_in_place(_lunge(9))
+
+
+def test_a_body_that_lunges_over_feet_that_stand_walks_nowhere() -> None:
+    motion = _toy(skin=ALL)
+    moved = motion.translations.copy()
+    moved[:, 8] = moved[0, 8]  # one foot stands, the other runs
+    assert not phases.is_in_place(replace(motion, translations=moved))
+
+
+def test_a_cycle_drawn_so_quickly_that_it_looks_like_glitches_runs_on_the_spot(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert phases.is_in_place(_toy(skin=ALL))
+    monkeypatch.setattr("poise.phases.travel.glitch_frames", lambda motion: np.arange(motion.frame_count) > 6)
+    assert phases.is_in_place(_toy(skin=ALL))
+
+
 @pytest.mark.parametrize("dip", [0.02, 0.04, 0.06])
 def test_toes_that_dip_below_the_stance_as_they_swing_are_not_what_stands(dip: float) -> None:
     slide = phases.in_place_velocity(_toy(skin=ALL, lift=-dip))

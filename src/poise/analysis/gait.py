@@ -13,15 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.analysis.analyze import Analysis, analyze
+from poise.analysis.forces import Touching, touching
+from poise.body.character import Character
+from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
-from poise.phases.points import pelvis, runs
+from poise.phases.points import pelvis, runs, velocities
 from poise.phases.travel import in_place_velocity, loops, repeat
+from poise.terrain import Terrain
 
 SHORTEST = 1.0
 """No stride is shorter than this, in √(leg / g) [1]; sprints have 1.4, walks 3.6."""
 STAYS, STEPS_OUT = 0.1, 0.25
 """A clip whose hips stay within the first while a foot leaves the second, both in legs, goes on the spot [1]."""
+STILL, STANDS = 0.1, 0.5
+"""If a foot stands, slower than the first [√(g leg)], in the second share of the frames [1], it idles or kicks."""
 LEAST_SPEED = 0.05
 """A clip slower than this over whole strides, in √(g leg), has no gait [1]."""
 
@@ -283,12 +289,21 @@ def _none() -> Gait:
 
 
 def is_on_the_spot(clip: Analysis) -> bool:
-    """True if the hips stay where they are while feet go somewhere, as in loops for games and on treadmills."""
-    motion, leg = clip.motion, clip.character.leg_length
+    """True if the hips stay where they are while feet go and none stands, as in loops for games and on treadmills."""
+    return goes_on_the_spot(clip.motion, clip.character, clip.touch)
+
+
+def goes_on_the_spot(motion: Motion, character: Character, touch: Touching | None = None) -> bool:
+    """The same of a motion; how its character touches the ground is found where it is not given."""
+    leg = character.leg_length
     if np.any(in_place_velocity(motion)):
         return True
     hips = motion.world[0][:, pelvis(motion.skeleton), :2]
-    if float(np.ptp(hips, axis=0).max()) > STAYS * leg:
+    if motion.frame_count < 2 or float(np.ptp(hips, axis=0).max()) > STAYS * leg:
         return False
-    feet = clip.touch.points[:, clip.touch.is_foot, :2]
-    return bool(feet.shape[1]) and float(np.ptp(feet, axis=0).max()) > STEPS_OUT * leg
+    touch = touch or touching(motion, character, terrain=Terrain.flat(character.floor))
+    feet = touch.points[:, touch.is_foot]
+    if not feet.shape[1] or float(np.ptp(feet[..., :2], axis=0).max()) < STEPS_OUT * leg:
+        return False
+    speed = np.linalg.norm(velocities(feet, motion.times), axis=2)
+    return float(np.mean((speed < STILL * math.sqrt(GRAVITY * leg)).any(axis=1))) < STANDS

@@ -11,6 +11,7 @@ import numpy as np
 
 from poise import phases
 from poise.analysis.forces import touching
+from poise.analysis.gait import goes_on_the_spot
 from poise.body.character import Character
 from poise.body.posing import left_out
 from poise.core.errors import FileFormatError, PoiseError
@@ -104,8 +105,14 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
         if not beside.is_figure:
             warnings.append(beside.sentences[0])
     floor = phases.in_place_velocity(motion)
-    found |= {"in_place": bool(floor.any()), "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
-    if found["in_place"]:
+    on_the_spot = bool(floor.any()) if character is None else goes_on_the_spot(motion, character)
+    found |= {"in_place": on_the_spot, "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
+    if on_the_spot and not floor.any():
+        warnings.append(
+            "The clip goes on the spot: its hips stay, and none of its feet stands. Its feet do not show how fast it "
+            "would travel."
+        )
+    elif on_the_spot:
         warnings.append(
             f"The clip walks on the spot: feet that stand move at {float(np.linalg.norm(floor)):.2f} m/s, and poise "
             "simulate moves the floor with them. Before you put it on terrain, put its travel back in the tool it came "

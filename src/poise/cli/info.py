@@ -115,7 +115,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         )
         if found["in_place"] is not None:
             speed = math.hypot(*found["floor_velocity_m_s"])
-            lines.append(("in place", f"yes, as on a treadmill at {speed:.2f} m/s" if found["in_place"] else "no"))
+            pace = f"as on a treadmill at {speed:.2f} m/s" if speed > 0.0 else "at a speed that its feet do not show"
+            lines.append(("in place", f"yes, {pace}" if found["in_place"] else "no"))
     else:
         lines.append(("motion", "none"))
     if found["unit_m"] is not None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.core.units import HUMAN_LEG
 from poise.phases.glitches import glitch_frames
 from poise.phases.points import body_points, is_armature, leg_length, pelvis, runs, velocities
@@ -27,6 +27,14 @@ one direction: mean velocity over mean speed, or share of the frames in which it
 AT_FLOOR, AT_FLOOR_OFTEN = 0.03, 0.3
 """Points up to this height above the lowest level carry the body [leg lengths]; a swinging foot is higher. If they do
 so only once, it must be in this share of the frames [1]."""
+STILL, STANDS = 0.3, 0.6
+"""The floor rests if a low point moves slower than the first, as a share of the slide, in more than the second of the
+frames [1]."""
+ALL_AHEAD = 0.2
+"""If all points at the floor go against the slide in this share of the frames that have any [1], the body goes to and
+fro and nothing walks: while a foot swings ahead, another one stands."""
+FEWEST = 8
+"""Fewer frames show no walk [1]."""
 STANCE_BAND, STANCE_SPREAD = 0.08, (0.15, 0.05)
 """A point that stands is at most so high above the lowest level [leg lengths], and its velocity stays within this share
 of its speed [1] and this speed more [m/s], for a leg of 0.82 m."""
@@ -77,8 +85,9 @@ def in_place_velocity(motion: Motion) -> Array:
 
     The lowest joint or tip of each frame is where the body stands, and in a loop all that are at the lowest level. If
     that slides at a steady speed in one direction, while the pelvis stays where it is, the motion is that of a
-    treadmill. A single limb is not enough: a tail that swings below a flying body is not a foot. Toes that swing may
-    dip below those that stand: if low points keep one velocity the other way for much longer, that is the stance.
+    treadmill. A single limb is not enough: a tail that swings below a flying body is not a foot. Nor does anything walk
+    where a low point stands still, or where the whole body lunges and comes back. Toes that swing may dip below those
+    that stand: if low points keep one velocity the other way for much longer, that is the stance.
     """
     if "in_place_velocity" not in motion.found:
         motion.found["in_place_velocity"] = _in_place_velocity(motion)
@@ -98,7 +107,7 @@ def off_the_spot(motion: Motion) -> Motion:
 def _in_place_velocity(motion: Motion) -> Array:
     path = root_path(motion)
     still = np.zeros(3)
-    if motion.frame_count < 8:
+    if motion.frame_count < FEWEST:
         return still
     leg = leg_length(motion.skeleton)
     positions, joints = body_points(motion)
@@ -106,16 +115,17 @@ def _in_place_velocity(motion: Motion) -> Array:
     positions, joints = positions[:, is_body], joints[is_body]
     velocity = velocities(positions, motion.times)
     good = np.flatnonzero(~glitch_frames(motion))
-    if len(good) < 8:
-        return still
+    if 2 * len(good) < motion.frame_count or len(good) < FEWEST:  # a short, quick cycle as drawn
+        good = np.arange(motion.frame_count)
     height, flat = positions[good, :, 2], velocity[good, :, :2]
     lowest = height.min(axis=1)
     under = np.zeros(height.shape, dtype=bool)
     under[np.arange(len(good)), np.argmin(height, axis=1)] = True
     ways = [under]
+    at_floor, band = (height < np.percentile(lowest, 10.0) + share * leg for share in (AT_FLOOR, STANCE_BAND))
     # if it goes round, what is at the floor tells it, too, though the body flies between
     if find_loop(motion).mismatch < LOOP_ANGLE:
-        ways.insert(0, height < np.percentile(lowest, 10.0) + AT_FLOOR * leg)
+        ways.insert(0, at_floor)
     size = leg / HUMAN_LEG
     least = SLIDE * min(size, math.sqrt(size))  # a small figure may be one drawn at another scale
     for under in ways:
@@ -127,14 +137,30 @@ def _in_place_velocity(motion: Motion) -> Array:
         way = (sliding @ mean) > SLIDE_ALONG * speed * np.linalg.norm(sliding, axis=1)
         steady = max(speed / max(pace, 1e-9), float(np.mean(way)))  # a foot that swings low goes the other way, fast
         slides = speed > least and steady > SLIDE_STEADY and carried < 0.25 * speed
-        times = np.asarray(under.any(axis=1))  # a hand that sweeps the ground once is not a foot
-        often = len(runs(times)) > 1 or float(np.mean(times)) > AT_FLOOR_OFTEN
-        if slides and often and _are_limbs(motion, joints[under.any(axis=0)]):
-            low = height < np.percentile(lowest, 10.0) + STANCE_BAND * leg
-            stance = _longer_the_other_way(flat[low], np.nonzero(low)[0], mean, size)
-            mean = mean if stance is None or np.linalg.norm(stance) < least else stance
+        often = _is_often(under)  # a hand that sweeps the ground once is not a foot
+        if not (slides and often and _are_limbs(motion, joints[under.any(axis=0)])):
+            continue
+        stance = _longer_the_other_way(flat[band], np.nonzero(band)[0], mean, size)
+        if stance is not None and np.linalg.norm(stance) > least:
+            return np.array([stance[0], stance[1], 0.0])
+        if _walks(flat, at_floor, mean):
             return np.array([mean[0], mean[1], 0.0])
     return still
+
+
+def _walks(velocity: Array, at_floor: Flags, slide: Array) -> bool:
+    """Whether points at the floor may carry a body over a floor that slides by: none stands, and not all go ahead."""
+    speed = float(np.linalg.norm(slide))
+    stands = (at_floor & (np.linalg.norm(velocity, axis=2) < STILL * speed)).any(axis=1)
+    ahead = at_floor & (velocity @ slide < -0.5 * speed**2)
+    to_and_fro = float(np.mean((ahead == at_floor).all(axis=1)[at_floor.any(axis=1)]))
+    return float(np.mean(stands)) < STANDS and (to_and_fro < ALL_AHEAD or not _is_often(at_floor))
+
+
+def _is_often(points: Flags) -> bool:
+    """Whether any of some points, flags (F, N), is there in several spells, or in one for long."""
+    times = np.asarray(points.any(axis=1))
+    return len(runs(times)) > 1 or float(np.mean(times)) > AT_FLOOR_OFTEN
 
 
 def _longer_the_other_way(velocity: Array, frames: npt.NDArray[np.int64], slide: Array, size: float) -> Array | None:
