@@ -225,16 +225,21 @@ class Land(Goal):
     Attributes:
         weight: Against the acceleration of sole points.
         flat: Weight of turning the foot level.
+        foot: Which: "both", "left", "right", "swing" or "stance".
         horizon: [s].
     """
 
     weight: float
     flat: float = 0.3
     horizon: float = 0.06
+    foot: str = "both"
 
     def objectives(self, observed: Observation) -> list[Objective]:
         out: list[Objective] = []
+        only = observed.memory.get(self.foot, self.foot)
         for side, points in observed.body.feet.items():
+            if only not in ("both", side):
+                continue
             hanging = points[~observed.touching[points]]
             if len(points) - len(hanging) >= 4 or (points[:, None] == observed.trailing).any():
                 continue

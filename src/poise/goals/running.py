@@ -33,18 +33,23 @@ from poise.step.quantities import ComAcceleration, PlaceAcceleration
 
 LEARNS, MOST_AHEAD = 0.02, 0.08
 """After each flight the foot goes farther ahead for each m/s too fast [s], in all by so much at most [m]."""
-EARLY = 0.03
+EARLY = 0.01
 """A foot is over its place so long before it lands [s]."""
-SETS_DOWN = 0.6
+SETS_DOWN = 1.0
 """How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
 SLOW, AT_ONCE = 0.6, 0.04
 """A mass that rises slower than this part of its speed at take-off is brought to that within this time [s]."""
-OFF_GROUND = 0.03
-"""A foot that still moves keeps off the ground by so much for each m/s [s], at most by as much as at 1.5 m/s."""
-SIDEWAYS = 0.308
-"""Weight of the acceleration across against that upward."""
+LETS = 0.03
+"""In the air the leg behind swings as the one ahead lets it: its way ahead has this part of its weight."""
+LOWERS, LAST, SOONER = 0.08, 0.03, 0.01
+"""In its last part a foot comes straight down [s]; it is asked to arrive no sooner than this, and so much before the
+center of mass is at its height at landing [s]."""
+LAG = 0.02
+"""So long after a foot touched it begins to bear: it is placed farther ahead by the way in this time [s]."""
+LEG, SOLE = 0.9, 0.06
+"""Length of a leg in parts of the height of the mass center; how far an ankle is behind the middle of a sole [m]."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
 BEGINS, RAMP = 0.5, 0.5
@@ -59,8 +64,9 @@ def time_on_ground(flight: float, sinks: float) -> float:
 
 
 def _landing_height(observed: Observation, height: float) -> float:
-    """Height of the center of mass in the world as the foot lands [m]."""
-    return observed.ground_height_below("stance") + height * observed.body.com_height
+    """Height of the center of mass in the world as the foot lands [m]: lower for a leg that reaches ahead."""
+    lower = observed.memory.get("lower", 0.0)
+    return observed.ground_height_below("stance") + height * observed.body.com_height - lower
 
 
 def _speed(observed: Observation, speed: float) -> Array:
@@ -112,8 +118,7 @@ class Bounce(Goal):
         loaded = min(1.0, force / GRAVITY)
         across += self.gain / tempo * loaded * (_speed(observed, self.speed) - v[:2])
         target = np.array([*across, force - GRAVITY])
-        weight = self.weight * np.array([SIDEWAYS, SIDEWAYS, 1.0])
-        return [Objective(ComAcceleration("xyz", of=body.index), target, weight, "bounce")]
+        return [Objective(ComAcceleration("xyz", of=body.index), target, self.weight, "bounce")]
 
 
 def _take_off(observed: Observation, stance: str, speed: float) -> None:
@@ -123,6 +128,10 @@ def _take_off(observed: Observation, stance: str, speed: float) -> None:
         wrong = float((observed.com_velocity[:2] - _speed(observed, speed)) @ observed.body.forward[:2])
         most = MOST_AHEAD * observed.body.scale
         memory["ahead"] = min(max(memory.get("ahead", 0.0) + LEARNS * observed.body.tempo * wrong, -most), most)
+    reach = 0.5 * memory.get("on_ground", 0.0) * max(float(observed.com_velocity[:2] @ observed.body.forward[:2]), 0.0)
+    reach = min(max(reach - SOLE * observed.body.scale, 0.0), 0.5 * observed.body.com_height)
+    leg = LEG * observed.body.com_height
+    memory["lower"] = leg - math.sqrt(leg**2 - reach**2)
     memory.update(swing=OTHER[stance], stance=stance, airborne=observed.time)
 
 
@@ -150,7 +159,7 @@ class PlaceFoot(Goal):
     """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
 
     The place is seen from where the center of mass will be at landing. The foot is at rest over it as it lands
-    (ground-speed matching).
+    (ground-speed matching). It rises at once as it leaves the ground and is highest after a third of its swing.
 
     Attributes:
         weight: Against the foot's acceleration.
@@ -183,21 +192,26 @@ class PlaceFoot(Goal):
         goal = self.target(observed, foot.side, left)
         span = max(left - EARLY * tempo, horizon)
         across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span
-        phase = min(max(1.0 - left / swings, 0.0), 1.0)
-        lift, rate = self.lift * scale, math.pi / swings
-        height = observed.ground_height_below(self.foot) + lift * math.sin(math.pi * phase) ** 2
-        fast = min(float(np.linalg.norm(foot.velocity[:2])), 1.5 * tempo)
-        height += SETS_DOWN * tempo * max(left, 0.0) + OFF_GROUND * tempo * fast
-        speed = lift * rate * math.sin(2.0 * math.pi * phase) - SETS_DOWN * tempo
-        bend = 2.0 * lift * rate**2 * math.cos(2.0 * math.pi * phase)
-        if left <= 0.0:
-            height, speed, bend = height - 0.02 * scale, -SETS_DOWN * tempo, 0.0
+        ground = observed.ground_height_below(self.foot)
         lowest = float(observed.state.points[observed.body.feet[foot.side], 2].min())
-        up = bend + 2.0 / horizon**2 * (height - lowest) + 2.0 / horizon * (speed - foot.velocity[2])
+        if left < LOWERS * tempo:
+            span, down = max(left - SOONER * tempo, LAST * tempo), SETS_DOWN * tempo
+            height = ground + down * min(left - SOONER * tempo, 0.0)
+            up = 6.0 * (height - lowest) / span**2 - (4.0 * foot.velocity[2] - 2.0 * down) / span
+        else:
+            phase = min(max(1.0 - left / swings, 0.0), 1.0)
+            lift, rate = 6.75 * self.lift * scale, 1.0 / swings
+            height = ground + lift * phase * (1.0 - phase) ** 2
+            speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
+            bend = lift * rate**2 * (6.0 * phase - 4.0)
+            up = bend + 2.0 / horizon**2 * (height - lowest) + 2.0 / horizon * (speed - foot.velocity[2])
         most = self.max_acceleration
         across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
         desired = np.array([*across, min(max(up, -most), most)])
-        return [Objective(foot.quantity, desired, self.weight, "place foot")]
+        carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
+        along = 1.0 if carries or self.foot == "stance" else LETS
+        weight = self.weight * np.array([along, along, 1.0])
+        return [Objective(foot.quantity, desired, weight, "place foot")]
 
     def _foot(self, observed: Observation) -> SwingFoot:
         side = observed.memory[self.foot]
@@ -225,10 +239,11 @@ class PlaceFoot(Goal):
     def target(self, observed: Observation, side: str, left: float) -> Array:
         """Where the middle of the sole lands after so long [m], shape (2,)."""
         tempo, v = observed.body.tempo, observed.com_velocity[:2]
-        ahead = 0.5 * self._on_ground(observed) * v + self.gain * tempo * (v - _speed(observed, self.speed))
+        ahead = (0.5 * self._on_ground(observed) + LAG * tempo) * v
+        ahead += self.gain * tempo * (v - _speed(observed, self.speed))
         ahead += observed.memory.get("ahead", 0.0) * observed.body.forward[:2]
         aside = self.aside * observed.body.scale * outward(observed, side)
-        return observed.com[:2] + max(left, 0.0) * v + ahead + aside
+        return observed.com[:2] + left * v + ahead + aside
 
 
 @dataclass(frozen=True)

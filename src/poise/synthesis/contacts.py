@@ -21,6 +21,8 @@ NEAR = 24
 """Most pairs of bodies that may touch in one step."""
 OVERLAPPING = 0.002
 """Pairs nearer than this at the start count as overlapping [m]."""
+SLIDING = 0.05
+"""A touching point that moves along its surface faster than this slides [m/s]."""
 BODY_FRICTION = 0.5
 """Coulomb coefficient between bodies."""
 
@@ -296,3 +298,26 @@ def ways_of(candidates: Candidates, centers: Array, after: Array, rolled: Array,
     ways[round_ones] = rolled[round_ones]
     ways[candidates.at_corners] = ways[candidates.points[candidates.at_corners]]
     return ways
+
+
+def across(candidates: Candidates, velocities: Array) -> Array:
+    """Part along what candidates touch of their points' velocities against it [m/s], shape (S, 3)."""
+    return velocities - candidates.along(velocities)[:, None] * candidates.normals
+
+
+def slips_of(candidates: Candidates, velocities: Array) -> Array:
+    """Direction in which points slide along what they touch, zero where they stand, shape (S, 3).
+
+    Args:
+        candidates: What may touch.
+        velocities: Of their points, against the matter that they touch [m/s], shape (S, 3).
+    """
+    aside = across(candidates, velocities)
+    speed = np.sqrt(np.einsum("si,si->s", aside, aside))
+    return np.where((speed > SLIDING)[:, None], aside / np.maximum(speed, SLIDING)[:, None], 0.0)
+
+
+def inside_cone(candidates: Candidates, forces: Array, share: float) -> Flags:
+    """Spots whose friction is less than this share of what it could be, shape (S,)."""
+    aside = across(candidates, forces)
+    return np.sqrt(np.einsum("si,si->s", aside, aside)) < share * candidates.friction * candidates.along(forces)

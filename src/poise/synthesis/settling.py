@@ -23,7 +23,7 @@ from poise.goals.surroundings import Faces
 from poise.physics import State
 from poise.physics.collisions import CapsulePairs
 from poise.step import AtLeast, Constraint, Contacts, Equal, Objective, Step, StepResult, Within, solve_step
-from poise.synthesis.contacts import Candidates, gaps_after, pairs_that_met
+from poise.synthesis.contacts import SLIDING, Candidates, across, gaps_after, inside_cone, pairs_that_met, slips_of
 from poise.synthesis.figure import BRAKED, FASTEST, speed_limit, with_ligaments
 from poise.synthesis.grips import Grips
 from poise.synthesis.records import SolverCounts
@@ -228,10 +228,11 @@ LEFT, LEAVING = 1e-3, 0.01
 """A contact ends when its point will be so high [m] and leaves so fast [m/s]."""
 PULLED = 1.0
 """A contact that ends while it carries more than this is rolled back [N]."""
-SLIDING = 0.05
-"""A touching point that moves along its surface faster than this slides [m/s]."""
 HELPED = 1e-3
 """Friction that puts more work than this into a sliding point in one step is none [J]."""
+INSIDE, FIRMER, FIRMEST = 0.95, 30.0, 900.0
+"""A standing point that its friction would push along, though that is less than this part of what it could be, stands
+more firmly in the next solve: its weight grows by such a factor, up to so much. Only what is at the edge slides."""
 TURNS = 3
 """Friction that helps in so many solves is left out, whichever way it was made to point."""
 ROUNDS, ROLLBACKS = 30, 5
@@ -360,7 +361,7 @@ def settle(
     on = touching_now(candidates, known, moving)
     jacobians = s.point_jacobians
     # a new contact stands in its first step
-    slips = np.where(known[:, None], _slips(candidates, moving - drifts / dt), 0.0)
+    slips = np.where(known[:, None], slips_of(candidates, moving - drifts / dt), 0.0)
     own_bias = candidates.along(candidates.relative(s.point_biases))
     drifting = np.einsum("si,si->s", candidates.normals, drifts)
     # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
@@ -371,6 +372,7 @@ def settle(
     yielding = known & (problem.rest > dt)  # another simulation carries them
     kept, dropped = none.copy(), none.copy()
     turned, friction = np.zeros(len(on), dtype=np.int64), candidates.friction.copy()
+    firm = np.ones(len(on))
     # ways, up and down, in which a dof turns no faster: those that are fast have their speed limits
     braked = ~problem.joints | (np.array([integrator.v, -integrator.v]) > BRAKED * FASTEST)
     answer: Settled | None = None
@@ -382,7 +384,7 @@ def settle(
         k = np.flatnonzero(on)
         touching = Touching(
             candidates.points[k], candidates.others[k], candidates.normals[k], moving[k], candidates.gaps[k],
-            (curve - drifting - dt**2 * own_bias)[k], drifts[k], _stays(candidates, stay_weights, slips)[k],
+            (curve - drifting - dt**2 * own_bias)[k], drifts[k], (firm * _stays(candidates, stay_weights, slips))[k],
             np.where(known[k], problem.rest, dt), kept[k],
         )  # fmt: skip
         try:
@@ -456,7 +458,10 @@ def settle(
         counts.rounds += 1
         kept |= (made & dropped) | (pulls & ~pulled)
         dropped |= pulled
-        slips = np.where(helped[:, None], _slips(candidates, mean), slips)
+        firmer = helped & (firm < FIRMEST) & ~slips.any(axis=1) & inside_cone(candidates, forces, INSIDE)
+        firm[firmer] *= FIRMER
+        helped &= ~firmer
+        slips = np.where(helped[:, None], slips_of(candidates, mean), slips)
         turned += helped
         friction[turned > TURNS] = 0.0
         on = (on | made) & ~pulled
@@ -474,25 +479,8 @@ def _stays(candidates: Candidates, stay_weights: Array, slips: Array) -> Array:
     return np.where((own < 1.0) & slips.any(axis=1), 0.0, own)
 
 
-def _across(candidates: Candidates, velocities: Array) -> Array:
-    """Part along what candidates touch of their points' velocities against it [m/s], shape (S, 3)."""
-    return velocities - candidates.along(velocities)[:, None] * candidates.normals
-
-
-def _slips(candidates: Candidates, velocities: Array) -> Array:
-    """Direction in which points slide along what they touch, zero where they stand, shape (S, 3).
-
-    Args:
-        candidates: What may touch.
-        velocities: Of their points, against the matter that they touch [m/s], shape (S, 3).
-    """
-    across = _across(candidates, velocities)
-    speed = np.sqrt(np.einsum("si,si->s", across, across))
-    return np.where((speed > SLIDING)[:, None], across / np.maximum(speed, SLIDING)[:, None], 0.0)
-
-
 def _helped(candidates: Candidates, forces: Array, velocities: Array, dt: float) -> Flags:
     """Spots that slide the way their friction pushes: friction cannot do that, shape (S,)."""
-    across = _across(candidates, velocities)
-    work = dt * np.einsum("si,si->s", forces, across)
-    return (np.sqrt(np.einsum("si,si->s", across, across)) > SLIDING) & (work > HELPED)
+    aside = across(candidates, velocities)
+    work = dt * np.einsum("si,si->s", forces, aside)
+    return (np.sqrt(np.einsum("si,si->s", aside, aside)) > SLIDING) & (work > HELPED)
