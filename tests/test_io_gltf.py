@@ -392,6 +392,9 @@ def test_uniform_scale_of_a_joint_is_folded_and_an_uneven_one_is_told(tmp_path):
     assert any("unevenly: hip" in w for w in source_of(uneven).warnings)
     with pytest.raises(FileFormatError, match="mirrored"):
         gltf.read(saved(tmp_path, made(hip_scale=(-1, 1, 1))), ReadOptions())
+    above = gltf.read(saved(tmp_path, made(armature={"scale": [1, 1.1, 0.9]})), ReadOptions(unit=0.01))
+    assert any("unevenly: Armature" in w for w in source_of(above).warnings)
+    assert above.skeleton.offsets[2] == pytest.approx([0.0, -0.4, 0.0])
     with pytest.raises(FileFormatError, match=r"Armature.*unevenly"):
         gltf.read(saved(tmp_path, made(armature={"scale": [1, 2, 1]})), ReadOptions())
 

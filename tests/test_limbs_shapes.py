@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from poise.body import fit
+from poise.body.anatomy import gather_poses
+from poise.body.doubt import doubt_of
+from poise.body.joint_tree import JointTree
+from poise.body.limbs import find_anatomy
+from poise.cli.describe import describe_motion
+from poise.core.errors import MotionWarning
 from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
 
 
@@ -106,3 +116,57 @@ def test_four_blocks_under_a_block_are_four_legs(name: str) -> None:
     found = limbs(fit(figure(rows, skin=skin)))
     legs = [limb for limb in found if limb.endswith("leg")]
     assert len(legs) == (4 if name == "leg" else 0)
+
+
+def test_a_figure_without_legs_has_its_trunk() -> None:
+    skin = [200.0] * len(TRUNK) + [40.0] * len(ARMS)
+    character = fit(figure([*TRUNK, *ARMS], ["upper_arm.L", "forearm.R", "hand.L"], skin=skin))
+    assert character.bodies[0].name == "hips"
+    assert limbs(character)["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]
+
+
+def test_a_short_tail_beside_the_pelvis_is_not_lost() -> None:
+    rows: list[Row] = [
+        ("root", "", (0.0, 0.0, 1.0)),
+        ("hips", "root", (0.01, 0.0, 0.0)),
+        *TRUNK[1:],
+        *ARMS,
+        *LEGS,
+        ("stub", "root", (0.0, 0.0, 0.0)),
+        ("stub 2", "stub", (-0.25, 0.0, -0.05)),
+    ]
+    found = limbs(fit(figure(rows, MOVES, skin=[40.0] * len(rows))))
+    assert found["tail"] == ["stub", "stub 2"]
+
+
+SKINNED = [*TRUNK, *ARMS, *LEGS]
+
+
+def test_what_speaks_against_a_reading_is_one_sentence() -> None:
+    motion = figure(SKINNED, MOVES, skin=[40.0] * len(SKINNED))
+    poses = gather_poses(motion)
+    tree, anatomy = JointTree(poses), find_anatomy(poses)
+    assert anatomy.doubt == ""
+
+    def doubt(*chains: object) -> str:
+        return doubt_of(tree, anatomy.root, chains, four_legged=False)  # pyright: ignore[reportArgumentType]
+
+    left, right = anatomy.limbs("leg")
+    others = [c for c in anatomy.chains if c.kind != "leg"]
+    assert "thigh.R, with skin, is part of no limb" in doubt(*others, left)
+    short = replace(left, joints=left.joints[:2])
+    assert "the left leg ends at shin.L, but its skin goes on" in doubt(*others, short, right)
+    assert "are read as an arm and called otherwise" in doubt(*others, replace(left, kind="arm"), right)
+    arms = [c for c in others if c.kind == "arm"]
+    assert "are read as a leg" in doubt(left, right, *(replace(c, kind="leg") for c in arms))
+
+
+def test_a_doubtful_reading_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("poise.body.limbs.doubt_of", lambda *_: "The limbs may be read wrongly.")
+    motion = figure(SKINNED, MOVES, skin=[40.0] * len(SKINNED))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        fit(motion)
+        fit(motion)
+    assert [str(w.message) for w in heard if w.category is MotionWarning] == ["The limbs may be read wrongly."]
+    assert "The limbs may be read wrongly." in describe_motion(motion, Path("figure.npz"))["warnings"]

@@ -60,6 +60,7 @@ class Anatomy:
         span: Longest path through the bones, such as toe to fingertip [m].
         four_legged: True if it stands on its front limbs as well.
         simulated: Joints that become bodies, depth first.
+        doubt: Why the limbs may be read wrongly, as a sentence; "" where nothing speaks against them.
     """
 
     root: int
@@ -70,6 +71,7 @@ class Anatomy:
     span: float
     four_legged: bool
     simulated: tuple[int, ...]
+    doubt: str = ""
 
     def limbs(self, kind: str) -> tuple[Chain, ...]:
         """All chains of this kind."""

@@ -9,6 +9,7 @@ on hands, knees, elbows, head, trunk and ankles without a heel.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ from poise.body.limbs import find_anatomy
 from poise.body.limits import Joints, fit_joints
 from poise.body.parts import Body, Capsule, ContactPoint, Limb, unique_names
 from poise.body.stride import standing_in
-from poise.core.errors import InvalidValue, require, require_each
+from poise.core.errors import InvalidValue, MotionWarning, require, require_each
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
@@ -257,6 +258,9 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     every_pose = gather_poses(source)
     poses = every_pose.thinned(MOST_POSES)
     anatomy = find_anatomy(poses)
+    if anatomy.doubt and "doubted" not in poses.skeleton.found:  # once for all clips of a skeleton
+        poses.skeleton.found["doubted"] = anatomy.doubt
+        warnings.warn(anatomy.doubt, MotionWarning, stacklevel=4)
     frames = make_frames(poses, anatomy)
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)
     ground = find_ground(poses, anatomy, frames, names)

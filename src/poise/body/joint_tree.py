@@ -36,6 +36,9 @@ ANCHOR = 0.25
 FEWEST_VERTICES, MIRRORED = 20.0, 0.02
 """Of so many vertices and more, mirrored bones move equally many within this share [1]."""
 
+FLESH = 0.2
+"""Joints above the first fork with so much of the skin are the trunk, as a share of all [1]."""
+
 CARRIES = 0.4
 """A joint with this share of all joints below it carries the figure [1]."""
 
@@ -235,21 +238,17 @@ class JointTree:
         return [c for c in kids if c not in self.asides] or (kids if len(kids) == 1 else [])
 
     def find_root(self) -> int:
-        """The pelvis: from the file's root down to the first joint at which limb-sized branches part.
-
-        A tail may begin beside it, on a joint above: that one carries both.
-        """
+        """The pelvis: the first joint from the file's root at which limb-sized branches part, or a tail beside it."""
         joint = 0
         while len(kids := self._bodies(joint)) == 1 and self._leads_to_hub(kids[0]):
             joint = kids[0]
         above = list(reversed(self.skeleton.ancestors(joint)))
+        if self.skin is not None and self.skin[above].sum() > FLESH * self.skin.sum():
+            return next(j for j in above if self.skin[j] > 0.0)  # the trunk of a figure without legs
         return next((j for j in above if self._bears_beside(j, joint)), joint)
 
     def _bodies(self, joint: int) -> list[int]:
-        """Branches as long as limbs; below a joint without skin not those of a bone or two that begin beside the trunk.
-
-        A ball or a table whose joint lies beside the hips on the ground is no part of the figure.
-        """
+        """Branches as long as limbs; on a joint without skin not a ball or a table, a bone or two beside the trunk."""
         kids = self.major(joint, LIMB)
         if self.skin is None or self.skin[joint] > 0.0 or len(kids) < 2:
             return kids
@@ -269,7 +268,7 @@ class JointTree:
         away = np.linalg.norm(self.skeleton.rest[0] - self.skeleton.rest[0][joint], axis=-1) / self.span
         on_way = {joint, *self.skeleton.ancestors(joint)}
         return away[above] < BESIDE and any(
-            away[c] < BESIDE and self.bone_count(c) > 2 and not self.is_sided(c)
+            away[c] < BESIDE and self.bone_count(c) > (2 if self.skin is None else 1) and not self.is_sided(c)
             for c in self.major(above, SMALL)
             if c not in on_way
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from poise.body.anatomy import Anatomy, Chain, Poses, hints
+from poise.body.doubt import doubt_of
 from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
 from poise.body.limb_chain import limb_chain
 from poise.body.standing import comes_near_ground, heading, share_on_ground, time_on_ground, trunk_of
@@ -107,7 +108,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
     wanted = {root} | {j for c in chains for j in c.joints}
     simulated = tuple(j for j in _depth_first(poses.skeleton, root) if j in wanted)
     four = four_legged and any(c.place == "front" for c in chains)
-    return Anatomy(root, chest, tuple(chains), forward, tree.lengths, tree.span, four, simulated)
+    doubt = doubt_of(tree, root, chains, four)
+    return Anatomy(root, chest, tuple(chains), forward, tree.lengths, tree.span, four, simulated, doubt)
 
 
 def _lie_beside(tree: JointTree, pair: Pair) -> bool:

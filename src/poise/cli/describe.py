@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from poise.analysis.forces import touching
 from poise.analysis.gait import goes_on_the_spot
 from poise.body.character import Character
 from poise.body.posing import left_out
-from poise.core.errors import FileFormatError, PoiseError
+from poise.core.errors import FileFormatError, MotionWarning, PoiseError
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import HUMAN_LEG, kilograms
@@ -227,10 +228,14 @@ def _channel_count(document: Any) -> int:
 
 def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | None:
     try:
-        return Character.fit(source)
+        with catch_warnings():
+            simplefilter("ignore", MotionWarning)
+            character = Character.fit(source)
     except PoiseError as error:
         warnings.append(f"No character fits this skeleton: {error}")
         return None
+    warnings += filter(None, [character.skeleton.found.get("doubted")])
+    return character
 
 
 def _doubt_size(character: Character, motion: Motion, warnings: list[str]) -> None:

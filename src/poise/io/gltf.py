@@ -276,6 +276,11 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
             f"There are other skeletons in the file: {', '.join(map(repr, tree.beside[:5]))}. They are not "
             "read; export them on their own to work on them."
         )
+    if tree.above_uneven:
+        found.append(
+            f"Nodes above the skeleton scale unevenly: {', '.join(tree.above_uneven[:5])}. The figure is read with the "
+            "mean of the three, so it is not stretched as drawn; apply the scale in the program it came from."
+        )
     if tree.uneven:
         found.append(
             f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "

@@ -23,7 +23,7 @@ LEAST_SKINNED = 4
 MAX_DEPTH = 500
 """No creature has more joints, and none hangs on more ancestors."""
 
-UNIFORM = 1e-3
+UNIFORM, MOST_UNEVEN = 1e-3, 1.5
 """Scales of the three axes that agree this well, relatively, count as one."""
 
 
@@ -41,7 +41,7 @@ class GltfTree:
         above_names: Their names, from the scene down.
         end_sites: Joint index, node index, place of nodes that Poise wrote as tips of chains.
         beside: Names of other skeletons in the file, which are not read.
-        uneven: Names of joints whose scale is not the same along all axes.
+        uneven, above_uneven: Names of joints, and of nodes above them, whose scale is not the same along all axes.
         skeleton_parents: Joint each joint hangs on in the skeleton: `parents`, except for detached feet and the like.
         hanging: What was found to hang on another bone than the file says, and why.
         skin: Vertices each joint moves, by weight, shape (J,); None where no skin can be read.
@@ -61,6 +61,7 @@ class GltfTree:
     end_sites: tuple[tuple[int, int, Array], ...] = ()
     uneven: tuple[str, ...] = field(default=())
     beside: tuple[str, ...] = ()
+    above_uneven: tuple[str, ...] = ()
     skeleton_parents: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     hanging: tuple[Hanging, ...] = ()
     skin: Array | None = None
@@ -234,7 +235,12 @@ def find_tree(document: GltfDocument) -> GltfTree:
         end_sites=tuple(tips),
         uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
         beside=beside,
+        above_uneven=tuple(_name(nodes, n) for n in above if not _is_even(node_local(document, n)[2])),
     )
+
+
+def _is_even(scaled: Array) -> bool:
+    return float(np.ptp(np.abs(scaled))) <= UNIFORM * float(np.abs(scaled).max())
 
 
 def _largest(document: GltfDocument, chains: dict[int, list[int]]) -> tuple[dict[int, list[int]], tuple[str, ...]]:
@@ -357,7 +363,7 @@ def _fold(document: GltfDocument, above: list[int]) -> tuple[Array, Array, float
     nodes = document.items("nodes")
     for node in above:
         moved, turned, scaled = node_local(document, node)
-        if np.ptp(np.abs(scaled)) > UNIFORM * np.abs(scaled).max() or np.abs(scaled).min() <= 0.0:
+        if np.abs(scaled).max() > MOST_UNEVEN * np.abs(scaled).min() or np.abs(scaled).min() <= 0.0:
             raise document.fault(
                 f"Node {_name(nodes, node)!r} above the skeleton scales unevenly, by {scaled.tolist()}.",
                 "Apply its scale in the program it came from, and export again.",
