@@ -20,7 +20,6 @@ class Live:
 
     def state(self, context):
         """All that the simulation of the next frames depends on."""
-        around.move_pushes(context.scene, self.rig)
         own = context.scene.poise
         arrows = [
             (tuple(map(tuple, o.matrix_world)), o.poise.force, o.poise.frame, o.poise.duration, o.poise.bone)
@@ -38,6 +37,7 @@ class Live:
             came = rig.result_of(self.rig, result["motion"], result["frames"][0])
             draw.keep_preview(self.rig, came)
             draw.redraw(context)
+        around.move_pushes(context.scene, self.rig)
         state = self.state(context)
         if state == self.seen:
             return
@@ -67,6 +67,7 @@ class POISE_OT_live(bpy.types.Operator):
         cls.is_on = True
         self.timer = context.window_manager.event_timer_add(0.04, window=context.window)
         context.window_manager.modal_handler_add(self)
+        context.workspace.status_text_set("Poise is live: move a push. Esc, or the button, ends it")
         return {"RUNNING_MODAL"}
 
     def modal(self, context, event):
@@ -83,10 +84,25 @@ class POISE_OT_live(bpy.types.Operator):
 
     def _leave(self, context):
         type(self).is_on = False
+        context.workspace.status_text_set(None)
         context.window_manager.event_timer_remove(self.timer)
         draw.forget_preview()
         draw.redraw(context)
         return {"CANCELLED"}
 
 
-register, unregister = bpy.utils.register_classes_factory((POISE_OT_live,))
+@bpy.app.handlers.persistent
+def end(_):
+    """Another file ends live mode without a word to the operator: the next click begins it, and does not end it."""
+    POISE_OT_live.is_on = False
+    draw.forget_preview()
+
+
+def register():
+    bpy.utils.register_class(POISE_OT_live)
+    bpy.app.handlers.load_pre.append(end)
+
+
+def unregister():
+    bpy.app.handlers.load_pre.remove(end)
+    bpy.utils.unregister_class(POISE_OT_live)

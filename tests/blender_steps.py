@@ -312,13 +312,20 @@ def live() -> None:
         child = running.rig.message["parents"].index(bones.index(name))
         arrow.location = 0.5 * (there[bones.index(name)] + there[child]) + np.array([0.0, 0.0, 0.02])
         bpy.context.view_layer.update()
-        running.state(bpy.context)
+        part("scene").move_pushes(bpy.context.scene, running.rig)
         said["live bones"].append(arrow.poise.bone)
     arrow.poise.bone = "Head"
-    running.state(bpy.context)
+    part("scene").move_pushes(bpy.context.scene, running.rig)
     said["live bones"].append(arrow.poise.bone)
     said["moved name"] = arrow.name
+    before = arrow.poise.bone
+    arrow.location.z += 0.5
+    running.state(bpy.context)
+    said["live asked"] = arrow.poise.bone == before
     said["live lines"] = len(part("draw").lines(bpy.context.scene))
+    part("live").POISE_OT_live.is_on = True  # as while it runs; another file ends it
+    bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=False)
+    said["live after another file"] = part("live").POISE_OT_live.is_on
 
 
 def end() -> None:

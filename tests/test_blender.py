@@ -209,6 +209,8 @@ def test_live_mode_follows_the_arrow(done: tuple[Path, dict[str, Any]]) -> None:
     assert live["frames"] == 41
     assert all(np.linalg.norm(a - b) > 0.01 for a, b in pairwise(ends))
     assert done[1]["live lines"] > 3
+    assert done[1]["live asked"], "to ask what live mode depends on moved a push to another bone"
+    assert not done[1]["live after another file"], "the first click in a new file would end what no longer runs"
 
 
 def test_an_arrow_that_is_moved_pushes_the_bone_it_is_at(done: tuple[Path, dict[str, Any]]) -> None:
