@@ -8,20 +8,23 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import poise
 from poise.cli.app import app, output_path, run
 from poise.cli.describe import describe_motion
-from poise.cli.info import _facts, _value
+from poise.cli.info import _facts, _page, _value
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
+from poise.intake.anatomy import height_of
 from poise.samples import sample_path
-from tests.bvh_texts import PERSON, bvh, hierarchy, put, values
+from tests.bvh_texts import PERSON, Joint, bvh, changed, hierarchy, put, values
 from tests.character_figures import dog, motion
 from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions
 
@@ -144,6 +147,15 @@ def test_a_file_of_clips_says_once_how_many_and_what_is_odd(capsys: pytest.Captu
     assert "weighs 1,064 kg, by its size (1.7 m tall) and shape" in " ".join(said.split())
 
 
+def test_a_clip_with_a_long_name_leaves_room_for_its_numbers() -> None:
+    nothing = dict.fromkeys(("height_m", "unit_m", "mass_kg"))
+    file = {"file": "a.fbx", "format": "fbx", "dialect": "", "joints": ["hips"], "end_sites": [], "limbs": {}}
+    clips = {"clips": ["Armature|" * 8 + "run"], "frames": [24], "fps": [24.0], "duration_s": [0.96]}
+    with StringIO() as room:
+        Console(file=room, width=80).print(_page(nothing | file | clips | {"evidence": {}, "warnings": []})[1])
+        assert "24 frames, about 24 fps" in room.getvalue()
+
+
 def test_a_clip_of_one_frame_is_a_pose() -> None:
     nothing = dict.fromkeys(("height_m", "unit_m", "mass_kg"))
     file = {"format": "glTF", "dialect": "", "joints": ["hips"], "end_sites": [], "limbs": {}}
@@ -172,6 +184,16 @@ def test_heights_are_those_of_the_figure(tmp_path: Path, capsys: pytest.CaptureF
     assert huge["height_m"] == pytest.approx(100.0 * found["height_m"], rel=0.02)
     assert any("--unit" in w for w in huge["warnings"])
     assert info(capsys, put(tmp_path, hierarchy(PERSON)))["unit_m"] == 0.01
+
+
+def test_a_large_head_counts_with_all_of_its_height(tmp_path: Path) -> None:
+    person = (*changed(PERSON, "Head", tip=None), Joint("HeadTop", "Head", (0, 90, 0), tip=(0, 1, 0)))
+    skeleton = poise.load(put(tmp_path, bvh(person))).skeleton
+    skin = np.array([name != "HeadTop" for name in skeleton.names], float)  # as of a file with a skin
+    places = skeleton.rest[0][:, 2]
+    tall = height_of(replace(skeleton, skin=skin))
+    assert tall == pytest.approx(np.ptp(places), abs=0.1)
+    assert tall > 2.0
 
 
 def test_the_page_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

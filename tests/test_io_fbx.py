@@ -137,6 +137,45 @@ bpy.context.scene.frame_set(0)
 bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False, bake_anim_force_startend_keying=True)
 """
 
+STANDING = f"""
+import runpy
+import sys
+import bpy
+globals().update(runpy.run_path({str(fbx.SCRIPT)!r}))
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add(enter_editmode=True)
+arm = bpy.context.object
+for name, above, height in (("mid", "Bone", 1), ("top", "mid", 2)):
+    bone = arm.data.edit_bones.new(name)
+    bone.parent, bone.head, bone.tail = arm.data.edit_bones[above], (0, 0, height), (0, 0, height + 1)
+bpy.ops.object.mode_set(mode="OBJECT")
+for frame in (3, 10):
+    arm.pose.bones["top"].keyframe_insert("location", frame=frame)
+arm.pose.bones["mid"].rotation_quaternion = (0.5**0.5, 0.5**0.5, 0.0, 0.0)
+bpy.ops.export_scene.fbx(filepath=sys.argv[-1], add_leaf_bones=False)
+root, version, _ = FILE["read"](sys.argv[-1])
+key_what_stands(root, version)
+found = {{(c.data_path.split('"')[1], c.array_index): c.evaluate(5.0) for c in curves_of(arm.animation_data.action)}}
+assert {{name for name, _ in found}} == {{"mid", "top"}}, found
+assert max(abs(found["mid", i] - 0.5**0.5 * (i < 2)) for i in range(4)) < 1e-4, found
+"""
+
+MOSTLY_WHOLE = f"""
+import runpy
+import bpy
+globals().update(runpy.run_path({str(fbx.SCRIPT)!r}))
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.object.armature_add()
+arm = bpy.context.object
+for frame in range(11):
+    for what in ("location", "scale"):
+        arm.keyframe_insert(what, frame=frame)
+for tenth in range(0, 101):
+    arm.keyframe_insert("rotation_euler", index=0, frame=tenth / 10)
+put_keys_on_frames(0.0)
+assert bpy.context.scene.render.fps_base == 1.0, bpy.context.scene.render.fps_base
+"""
+
 CONTROL = f"""
 import runpy
 import bpy
@@ -163,7 +202,7 @@ SPARSE = f"""
 {TOUCHING}
 exec(open({str(fbx.FILE)!r}).read())
 
-def bent_keys(curve, rate):
+def bent_keys(curve, rate, *, is_angle=False):
     times, values = curve[b"KeyTime"], curve[b"KeyValueFloat"]
     return {{
         b"KeyTime": np.array([times[0], times[-1]]), b"KeyValueFloat": np.array([values[0], values[-1]], np.float32),
@@ -339,6 +378,18 @@ def test_a_text_fbx_follows_its_curves(tmp_path: Path) -> None:
     basis = np.hstack([2 * share**3 - 3 * share**2 + 1, 3 * share**2 - 2 * share**3])
     lean = np.hstack([share**3 - 2 * share**2 + share, share**3 - share**2])
     assert motion.world[0][:31, 0, 0] == pytest.approx(basis @ ends + lean @ slopes, abs=1e-4)
+
+
+@needs_blender
+@pytest.mark.long
+def test_a_few_curves_with_more_keys_set_no_rate(tmp_path: Path) -> None:
+    in_blender(tmp_path / "rate.py", MOSTLY_WHOLE)
+
+
+@needs_blender
+@pytest.mark.long
+def test_a_bone_that_a_clip_does_not_move_stands_where_the_file_has_it(tmp_path: Path) -> None:
+    in_blender(tmp_path / "stand.py", STANDING, str(tmp_path / "made.fbx"))
 
 
 @needs_blender

@@ -76,11 +76,13 @@ def _page(found: dict[str, Any]) -> list[RenderableType]:
     from rich.table import Table
     from rich.text import Text
 
+    lines = _facts(found)
+    width = min(max(len(label) for label, _ in lines), 40)  # the name of a clip may be longer than the shell is wide
     facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="bold", no_wrap=True)
+    facts.add_column(style="bold", overflow="fold", min_width=width, max_width=width)
     facts.add_column(overflow="fold")
-    for label, text in _facts(found):
-        facts.add_row(label, Text(text))
+    for label, text in lines:
+        facts.add_row(Text(label), Text(text))
     parts: list[RenderableType] = [Text(found["file"], style="bold cyan"), facts]
     if found["evidence"]:
         table = Table.grid(padding=(0, 2))

@@ -367,7 +367,8 @@ def height_of(source: Motion | Skeleton) -> float:
     heights = skeleton.rest[0][:, 2]
     low, head = float(heights.min()), float(heights[anatomy.head])
     hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
-    stands = head - low > 0.7 * rest and head - hips > UPRIGHT_SHARE * anatomy.trunk_length
+    below = np.delete(heights, skeleton.carried_by(anatomy.head))  # a large head reaches far above its joint
+    stands = head - low > 0.7 * float(np.ptp(below)) and head - hips > UPRIGHT_SHARE * anatomy.trunk_length
     return rest if stands and hips - low > UPRIGHT_SHARE * anatomy.leg_length else stretched
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import bpy  # pyright: ignore[reportMissingImports]
 import numpy as np
-from mathutils import Matrix, Vector  # pyright: ignore[reportMissingImports]
+from mathutils import Matrix, Quaternion, Vector  # pyright: ignore[reportMissingImports]
 from mathutils.kdtree import KDTree  # pyright: ignore[reportMissingImports]
 
 FILE = runpy.run_path(str(Path(__file__).with_name("fbx_file.py")))
@@ -55,6 +55,7 @@ def open_file(path: str, kind: str, made: str, rate: float) -> None:
         try:
             root, version, _ = FILE["read"](given)
             settle_loose(root, version, curves)
+            key_what_stands(root, version)
             turn_skins(root, version)
         except Exception as error:  # a bind pose that says nothing
             print(f"poise: skins stay as they are: {error!r}")
@@ -108,11 +109,13 @@ def put_keys_on_frames(rate: float) -> None:
 
     Keys that miss a frame by a rounding are moved onto it, or the last one would be left out.
     """
-    times = {a.name: sorted({k.co[0] for c in curves_of(a) for k in c.keyframe_points}) for a in bpy.data.actions}
-    longest = max(times.values(), key=len, default=[])
+    times = {a: [[k.co[0] for k in c.keyframe_points] for c in curves_of(a)] for a in bpy.data.actions}
+    curves = max(times.values(), key=lambda found: len({t for one in found for t in one}), default=[])
+    longest, long = sorted({t for one in curves for t in one}), [one for one in curves if len(one) > 2]
+    are_whole = [all(abs(t - round(t)) <= 0.005 for t in one) for one in long]
     gaps = sorted(b - a for a, b in pairwise(longest) if b - a > 1e-3)
     step, first = 1.0, 0.0
-    if gaps and rate <= 0.0:
+    if gaps and rate <= 0.0 and sum(are_whole) <= 0.5 * len(long):  # a few curves with more keys set no rate
         own, start = gaps[len(gaps) // 2], longest[0]
         own = (longest[-1] - start) / max(round((longest[-1] - start) / own), 1)
         is_even = all(abs((t - start) / own - round((t - start) / own)) < 0.02 for t in longest)
@@ -279,6 +282,32 @@ def settle_loose(root: Any, version: int, curves: dict[str, list[tuple]]) -> Non
         for name in steps:
             if not is_moved(name, curves):
                 thing.pose.bones[name].matrix_basis.identity()
+
+
+def key_what_stands(root: Any, version: int) -> None:
+    """Give a bone that a clip does not move a key where the file has it: the exporter has it at rest in that clip."""
+    places = FILE["places"](root, version)
+    for thing in [o for o in bpy.data.objects if o.type == "ARMATURE"]:
+        stands = {}
+        for bone in thing.data.bones:
+            above, T = places.get(bone.name, ("", None))
+            if bone.parent is None or above != bone.parent.name or np.linalg.det(places[above][1][:3, :3]) < 0.0:
+                continue  # what stands on a mirrored bone is mirrored in the file only
+            basis = bone.matrix_local.inverted() @ bone.parent.matrix_local @ Matrix(T)
+            place, turn, size = basis.decompose()
+            if np.abs(np.array(size) - 1.0).max() < 1e-3:
+                stands[bone.name, "location"] = place, 1e-5 * max(bone.head.length, bone.length)
+                stands[bone.name, "rotation_quaternion"] = turn - Quaternion(), 1e-5
+        for action in bpy.data.actions:
+            for holder in (h for h in holders_of(action) if moves(h, thing)):
+                keyed = {curve.data_path for curve in holder.fcurves}
+                begin = min((k.co[0] for curve in holder.fcurves for k in curve.keyframe_points), default=0.0)
+                for (name, what), (off, least) in stands.items():
+                    path = f'pose.bones["{name}"].{what}'
+                    if path in keyed or max(map(abs, off)) <= least:
+                        continue
+                    for index, value in enumerate(off + Quaternion() if len(off) == 4 else off):
+                        holder.fcurves.new(path, index=index).keyframe_points.insert(begin, value)
 
 
 def is_moved(bone: str, curves: dict[str, list[tuple]]) -> bool:

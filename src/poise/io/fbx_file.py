@@ -210,19 +210,24 @@ def bent_curves(root: Any) -> dict[int, dict]:
     rates = {mode: rate for rate, mode in fbx_utils.FBX_FRAMERATES if rate > 0.0}
     own = said.get(b"CustomFrameRate", 0.0)
     rate = rates.get(said.get(b"TimeMode"), own if own > 0.0 else 30.0)
+    parts = {e.id: e.elems for e in root.elems}
+    links = [e.props for e in parts.get(b"Connections", []) if e.props[0] == b"OP"]
+    turns = {link[1] for link in links if link[-1] == b"Lcl Rotation"}
+    angles = {link[1] for link in links if link[2] in turns}
     bent = {}
-    for objects in (e for e in root.elems if e.id == b"Objects"):
-        for curve in (e for e in objects.elems if e.id == b"AnimationCurve"):
-            keys = bent_keys({e.id: e.props[0] for e in curve.elems if len(e.props)}, rate)
-            if keys is not None:
-                bent[id(curve)] = keys
+    for curve in (e for e in parts.get(b"Objects", []) if e.id == b"AnimationCurve"):
+        arrays = {e.id: e.props[0] for e in curve.elems if len(e.props)}
+        keys = bent_keys(arrays, rate, is_angle=curve.props[0] in angles)
+        if keys is not None:
+            bent[id(curve)] = keys
     return bent
 
 
-def bent_keys(curve: dict, rate: float) -> dict | None:
+def bent_keys(curve: dict, rate: float, *, is_angle: bool = False) -> dict | None:
     """The arrays of a curve with further keys in the frames where it bends.
 
-    None where it is straight between keys or baked at another rate.
+    None where it is straight between keys or baked at another rate. An angle also gets them where it is straight:
+    between keys Blender turns by the shortest way, and not by the angles of the file.
     """
     times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
     counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
@@ -252,7 +257,10 @@ def bent_keys(curve: dict, rate: float) -> dict | None:
     )
     held = np.where(kind & AUTO, end, begin)  # of a constant key this bit says that the next value holds
     found = np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, line))
-    if not len(at) or not np.isfinite(found).all() or np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6):
+    if not len(at) or not np.isfinite(found).all():
+        return None
+    is_straight = np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6)
+    if is_straight and not (is_angle and np.abs(end - begin).max() > 0.1):
         return None
     times = np.concatenate([times, np.round(between * (KTIME / rate)).astype(np.int64)])
     order = np.argsort(times, kind="stable")
