@@ -447,3 +447,18 @@ def test_headers_of_findings_with_short_names_stay_whole(hop: ClipReport, tmp_pa
     )
     with launched() as browser, opened(browser, written, size=(1000, 800), is_ready=False) as shown:
         assert shown.evaluate(lines) == [1]
+
+
+def test_a_folder_that_cannot_be_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a/walk.bvh", "closed/walk.bvh", ".hidden/walk.bvh", "a/.walk.bvh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(poise.sample_path("walk").read_bytes())
+    scandir = os.scandir
+
+    def listed(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise OSError(22, "Invalid argument")  # as for some folders of /proc
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", listed)
+    assert clip_files([tmp_path]) == (tmp_path / "a" / "walk.bvh",)

@@ -56,13 +56,19 @@ def clip_files(paths: Sequence[Path]) -> tuple[Path, ...]:
         if not path.exists():
             raise UnreadableFile(f"There is no file or folder {path}. Check the name.")
         if path.is_dir():
-            for file in sorted(path.rglob("*")):
-                hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-                if file.is_file() and not hidden and is_candidate(file):
+            for file in sorted(_visible(path)):
+                if file.is_file() and is_candidate(file):
                     found.setdefault(file.resolve(), file)
         else:
             found.setdefault(path.resolve(), path)
     return tuple(found.values())
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    """The files below a folder whose path in it has no hidden part; folders that cannot be read are left out."""
+    for inside, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(inside) / name for name in names if not name.startswith("."))
 
 
 def is_candidate(path: Path) -> bool:
