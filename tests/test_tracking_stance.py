@@ -225,7 +225,7 @@ def test_a_pushed_character_whose_actor_stands_takes_a_step(
         tracker.step(still)
         if k == 50:
             before = {limb: foot.shift.copy() for limb, foot in tracker.feet.items()}
-    assert not tracker.has_fallen
+    assert not tracker.counts.falls
     assert tracker.counts.fallback_steps == 0
     assert max(tracker.counts.root_force) < 1e-6
     stepped = [float(np.linalg.norm(foot.shift - before[limb])) for limb, foot in tracker.feet.items()]
@@ -262,7 +262,7 @@ def test_a_step_is_calm(walker: poise.Character) -> None:
         poise.core.rotations.multiply(np.array(tilts), poise.core.rotations.conjugate(tilts[0])),
         np.array([0.0, 0.0, 1.0]),
     )
-    assert not tracker.has_fallen
+    assert not tracker.counts.falls
     assert np.degrees(np.arccos(up[:, 2].min())) < 25.0
     assert apart[-1] < 0.06 < 0.5 * max(apart)
     assert np.abs(tracker.v[:3]).max() < 0.05
@@ -332,7 +332,7 @@ def test_a_character_that_is_down_but_has_not_fallen_is_not_complete(
         monkeypatch.setattr(TargetGenerator, "sunk", lowered * walker.leg_length)
         for _ in range(60):
             tracker.step(still)
-        assert not tracker.has_fallen
+        assert not tracker.counts.falls
         assert tracker.counts.is_complete is complete
 
 

@@ -70,6 +70,7 @@ class ActorMotion:
         self.scale = self.standing.leg / 0.95
         self.pose_count = 0
         self._heading, self._turned = math.nan, 0.0
+        self._detour: tuple[Array, Array, Array] | None = None
         self._recent = deque[tuple[Array, float]](maxlen=math.ceil(REMEMBERED / dt))
 
     def _set_limbs(self, limbs: Sequence[str]) -> None:
@@ -106,6 +107,8 @@ class ActorMotion:
             turned = (facing - headings)[first:].tolist()
             rows, soles = zip(*map(self._measure, recorded[first:], turned), strict=True)
             known = (Known(np.array(rows), self.dt, self.every), Known(np.array(soles), self.dt, self.every))
+            if self._detour is not None:
+                known[0].move(1, *(x[first:] for x in self._detour))
             self._recorded = self.rows, self.soles = known
             for _ in self._recent:
                 known[0].advance()
@@ -136,6 +139,24 @@ class ActorMotion:
             rate = 0.05 if lowest < self.floor else 25.0
             self.floor += (1.0 - math.exp(-self.dt / rate)) * (lowest - self.floor)
         self.pose_count += 1
+
+    def rewind(self) -> None:
+        """Go back before the first pose of a recorded actor."""
+        self.pose_count = 0
+        self._recent.clear()
+        for known in self._recorded or ():
+            known.rewind()
+
+    def lead(self, place: Array, velocity: Array, acceleration: Array) -> None:
+        """Let the center of mass of a recorded actor go beside its way [m, m/s, m/s²], each of shape (F, 2)."""
+        assert self._recorded is not None
+        self._detour = place, velocity, acceleration
+        self._recorded[0].move(1, place, velocity, acceleration)
+
+    @property
+    def is_led(self) -> bool:
+        """Whether `lead` was called."""
+        return self._detour is not None
 
     @property
     def is_young(self) -> bool:

@@ -49,6 +49,8 @@ for a recovery step."""
 WAITING = 0.4
 """An actor that walks will step: the character does not before all feet have rested for so long, for a leg of 0.82 m
 [s]."""
+STUMBLING = 0.3
+"""Who stands and errs by more than this, in legs, does not wait for the actor [1]."""
 STEP_TIME, STEP_HEIGHT = 0.2, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
 LATE, SWUNG, LANDING = 0.5, 0.2, 0.12
@@ -303,7 +305,7 @@ def recovery_steps(
     active, swings = {foot.driver for foot in feet if foot.recovery is not None}, set[str]()
     if not active:
         swings = {foot.driver for foot in feet if not foot.stands and foot.swung > SWUNG * tempo}
-        waits = min(foot.rested for foot in feet) < WAITING * tempo
+        waits = min(foot.rested for foot in feet) < WAITING * tempo and size < STUMBLING
         stand = all(foot.stands and foot.has_landed for foot in feet if foot.driver not in swings)
         if not stand or not len(touching) or size < (LATE if swings else OFF_BALANCE) or (waits and not swings):
             return steps

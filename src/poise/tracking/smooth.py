@@ -94,6 +94,15 @@ class Known(Rows):
         if self._has_turns:
             self._turns, self._spins = _turns_of(rows), _spins_of(rows, self._v)
 
+    def move(self, row: int, place: Array, velocity: Array, acceleration: Array) -> None:
+        """Move one row over the ground [m, m/s, m/s²], each of shape (F, 2)."""
+        for own, by in ((self._x, place), (self._v, velocity), (self._a, acceleration)):
+            own[:, row, :2] += by
+
+    def rewind(self) -> None:
+        """Go back before the first frame."""
+        self._at = -1
+
     def advance(self) -> None:
         """Go to the next frame; the last one stays."""
         self._at = min(self._at + 1, len(self._x) - 1)

@@ -43,6 +43,7 @@ from poise.tracking.calibration import (
 )
 from poise.tracking.counts import Counts
 from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
+from poise.tracking.plan import plan_ahead
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
 from poise.tracking.stance import Foot, carrying_points, leans, pelvis_drop, settle
@@ -155,11 +156,6 @@ class PerformanceTracker:
         self._rising: tuple[rising.Rising, Array] | None = None
         self._generator: TargetGenerator | None = None
         self._recorded = recorded
-
-    @property
-    def has_fallen(self) -> bool:
-        """Whether it fell, once or more often."""
-        return self.counts.falls > 0
 
     @property
     def is_held(self) -> bool:
@@ -332,7 +328,10 @@ class PerformanceTracker:
         carry = np.array([role.kind == "support" for role in self.roles if role.actor])
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
-        self._generator = TargetGenerator(motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain)
+        about = motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
+        if self._recorded is not None and not motion.is_led:
+            motion.lead(*plan_ahead(*about, self._recorded))
+        self._generator = TargetGenerator(*about)
         return self._generator
 
     def _there(self) -> Array:
