@@ -93,6 +93,15 @@ def test_figures_that_begin_in_each_other_are_told(person: poise.Character, walk
         World(figures=both)
 
 
+def test_no_rubble_lies_where_a_figure_begins(person: poise.Character, walk: Motion) -> None:
+    ada = Clip(walk, person, place=(0.0, 0.0), heading=0.0)
+    figures = {"ada": ada, "bob": Clip(walk, person, place=(3.0, 0.1), heading=3.14)}
+    world = World("rubble:40,3", figures=figures)
+    assert "scene/piece 16" not in world.bodies.names  # it lay in the leg of the second
+    assert world.report()["bodies"] == 39
+    assert len(world.figures[0].poses) == 1
+
+
 def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> None:
     apart = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     both = World(

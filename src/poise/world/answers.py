@@ -38,9 +38,6 @@ limb."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
-OVERLAPS = 0.05
-"""A figure that starts deeper than this inside a body or another figure is reported [m], for a leg of 0.82 m."""
-
 ROUNDS = 20
 """A figure's answer changes where one of its points begins or ends to push on the ground: contacts are solved so often
 at most, until its velocity at them is the expected one. In the first round no contact moves against the force that
@@ -111,26 +108,6 @@ def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: 
             offset = bodies.offset(body, sizes @ touches.places[k][own] / sizes.sum())
             out.append(Bump("", 0.0, dt, body - bodies.figure_body[number], offset, forces[own].sum(axis=0)))
     return out
-
-
-def overlaps(bodies: Bodies, figures: Sequence[Figure], scale: float) -> list[str]:
-    """A sentence on each figure that is deep inside something, in the state last moved to."""
-    m, d = bodies.engine
-    deep = d.contact.dist < -OVERLAPS * scale
-    deepest: dict[tuple[str, str], float] = {}
-    for pair, depth in zip(d.contact.geom[deep], -d.contact.dist[deep]):
-        names = []
-        for geom in pair.tolist():
-            first, _, rest = bodies.names[int(bodies.geom_body[geom])].partition("/")
-            names.append(f"figure {figures[int(first)].name!r}" if first.isdigit() else repr(rest or m.geom(geom).name))
-        one, other = sorted(names, key=lambda name: not name.startswith("figure"))
-        if one.startswith("figure") and one != other:
-            deepest[one, other] = max(deepest.get((one, other), 0.0), float(depth))
-    return [
-        f"{one[0].upper()}{one[1:]} begins {depth:.2f} m inside {other}, which throws them apart. Give one of them "
-        "another place."
-        for (one, other), depth in deepest.items()
-    ]
 
 
 def parting(gaps: Array, apart: Array, *, dt: float, scale: float) -> Array:

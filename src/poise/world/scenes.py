@@ -36,6 +36,9 @@ REACH, GRID = 12.0, 0.1
 DENSITY = 700.0
 """Of rubble, as wood [kg/m³]."""
 
+OVERLAPS = 0.05
+"""A figure that starts deeper than this inside a body or another figure is reported [m], for a leg of 0.82 m."""
+
 
 class Carried(NamedTuple):
     """A body with a given motion: a platform, a wall that closes in.
@@ -56,16 +59,19 @@ class Surroundings(NamedTuple):
         mjcf: Bodies and what never moves, as MJCF text.
         balls: Those of the bodies that hang in the air until they are thrown.
         carried: Those that go a given way, whatever they meet.
+        rubble: Names of the bodies that are pieces of rubble.
     """
 
     mjcf: str
     balls: tuple[Ball, ...] = ()
     carried: tuple[Carried, ...] = ()
+    rubble: frozenset[str] = frozenset()
 
 
 def read_scene(
-    text: str | os.PathLike[str] | None, *, way: Array | None = None, scale: float = 1.0, terrain: Terrain | None = None
-) -> Surroundings:
+    text: str | os.PathLike[str] | None, *, way: Array | None = None, scale: float = 1.0,
+    terrain: Terrain | None = None, without: frozenset[str] = frozenset(),
+) -> Surroundings:  # fmt: skip
     """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
 
         world = poise.World("room.toml")
@@ -75,6 +81,7 @@ def read_scene(
         way: Where the figure goes, which rubble lies along, horizontal [m], shape (N, 2).
         scale: Leg length / 0.82 m; sizes of rubble grow with it.
         terrain: Ground under it.
+        without: Pieces of rubble that are left out.
 
     Raises:
         InvalidValue: if it is none of these.
@@ -92,19 +99,19 @@ def read_scene(
             count, seed = (int(x) for x in (rest.split(",") if "," in rest else (rest, "0")))
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
-        loose = pieces(count, seed, way=way, scale=scale, terrain=terrain)
-        return Surroundings(_mjcf([_ground(terrain.ground), *loose]))
+        loose = pieces(count, seed, way=way, scale=scale, terrain=terrain, without=without)
+        return Surroundings(_mjcf([_ground(terrain.ground), *loose]), rubble=_names(count))
     path = Path(text)
     if path.suffix.lower() == ".xml":
         return Surroundings(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
-        return _from_toml(path, way, scale, terrain)
+        return _from_toml(path, way, scale, terrain, without)
     raise InvalidValue(
         f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
     )
 
 
-def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) -> Surroundings:
+def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, without: frozenset[str]) -> Surroundings:
     """A scene file: what stands never moves; [[bodies]], [rubble] and thrown balls do."""
     file = scene_table(read_text(path, limit=MOST_BYTES), path=path)
     scene = scene_from(file, Place(path))
@@ -162,13 +169,14 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain) ->
         out.append(_body(table, path))
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
-        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale, terrain=terrain)
+        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale, terrain=terrain, without=without)
     joins: list[str] = []
     for rope in file.ropes:
         own, ends = _rope(rope, path)
         out += own
         joins += ends
-    return Surroundings(_mjcf(out, joins), scene.balls, tuple(carried))
+    loose = _names(0 if file.rubble is None else file.rubble.count)
+    return Surroundings(_mjcf(out, joins), scene.balls, tuple(carried), loose)
 
 
 def _moved(movement: Movement, place: Array, time: float) -> tuple[Array, Array]:
@@ -338,6 +346,35 @@ def _rope(table: RopeTable, path: Path) -> tuple[list[str], list[str]]:
     return bodies, ["  <equality>", *(f"    <connect {join}/>" for join in joins), "  </equality>"]
 
 
+def inside_figures(bodies: Bodies) -> frozenset[str]:
+    """Names of the scene's loose bodies that overlap a figure in the state last moved to."""
+    d = bodies.engine[1]
+    parts = bodies.geom_body[d.contact.geom[d.contact.dist < 0.0]]
+    known = [(int(a), int(b)) for pair in parts for a, b in (pair, pair[::-1])]
+    own = [bodies.names[a] for a, b in known if bodies.is_loose(a) and bodies.names[b].partition("/")[0].isdigit()]
+    return frozenset(name.removeprefix("scene/") for name in own)
+
+
+def overlaps(bodies: Bodies, figures: Sequence[str], scale: float) -> list[str]:
+    """A sentence on each figure that is deep inside something, in the state last moved to."""
+    m, d = bodies.engine
+    deep = d.contact.dist < -OVERLAPS * scale
+    deepest: dict[tuple[str, str], float] = {}
+    for pair, depth in zip(d.contact.geom[deep], -d.contact.dist[deep]):
+        names = []
+        for geom in pair.tolist():
+            first, _, rest = bodies.names[int(bodies.geom_body[geom])].partition("/")
+            names.append(f"figure {figures[int(first)]!r}" if first.isdigit() else repr(rest or m.geom(geom).name))
+        one, other = sorted(names, key=lambda name: not name.startswith("figure"))
+        if one.startswith("figure") and one != other:
+            deepest[one, other] = max(deepest.get((one, other), 0.0), float(depth))
+    return [
+        f"{one[0].upper()}{one[1:]} begins {depth:.2f} m inside {other}, which throws them apart. Give one of them "
+        "another place."
+        for (one, other), depth in deepest.items()
+    ]
+
+
 def things_of(bodies: Bodies, track: Sequence[tuple[Array, Array]]) -> tuple[Thing, ...]:
     """The bodies in recordings: their shapes, and places (B, 3) and orientations (B, 4) at every step."""
     out = []
@@ -377,9 +414,9 @@ def rubble(
 
 def pieces(
     count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45,
-    terrain: Terrain | None = None,
+    terrain: Terrain | None = None, without: frozenset[str] = frozenset(),
 ) -> list[str]:  # fmt: skip
-    """The pieces of `rubble` alone, each a body of MJCF, above a terrain."""
+    """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out."""
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
     rng = np.random.default_rng(seed)
@@ -397,12 +434,19 @@ def pieces(
             shape = f'type="box" size="{half[0]!r} {half[1]!r} {half[2]!r}"'
         else:
             shape = f'type="capsule" size="{half[0]!r} {half[1]!r}"'
+        if (name := f"piece {k + 1}") in without:
+            continue
         out += [
-            f'    <body name="piece {k + 1}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
+            f'    <body name="{name}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
             f'      <freejoint/><geom {shape} density="{DENSITY!r}" friction="0.8 0.005 0.0001"/>',
             "    </body>",
         ]
     return out
+
+
+def _names(count: int) -> frozenset[str]:
+    """Of so many pieces of rubble."""
+    return frozenset(f"piece {k + 1}" for k in range(count))
 
 
 def _place(rng: np.random.Generator, way: Array, width: float, clear: float) -> tuple[float, float]:

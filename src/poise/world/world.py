@@ -25,14 +25,14 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, largest_forces, overlaps, parting, surface_velocities, with_limits
+from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
 from poise.world.muscles import Goals
 from poise.world.saving import Saved, restore, save
-from poise.world.scenes import deck_of, ground_of, read_scene, things_of
+from poise.world.scenes import deck_of, ground_of, inside_figures, overlaps, read_scene, things_of
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
@@ -104,8 +104,10 @@ class World:
         self._outside = Figure("figure", character, None)
         self._begin([(self._outside, q, v)], way)
 
-    def _begin(self, joined: list[tuple[Figure, Array, Array]], way: Array | None) -> None:
-        """Put everyone in place; loose bodies come to rest first."""
+    def _begin(
+        self, joined: list[tuple[Figure, Array, Array]], way: Array | None, without: frozenset[str] = frozenset()
+    ) -> None:
+        """Put everyone in place; loose bodies come to rest first. Rubble that a figure begins in is left out."""
         everyone, self._events, dt = list(joined), list(self._cast.events), self.dt
         for name, driver in self._drivers.items():
             if driver.character is None:
@@ -118,7 +120,7 @@ class World:
         self._masses = np.array([figure.character.mass for figure in figures])
         self.mass = float(self._masses.mean()) if figures else BODY
         way = next((d.way for d in self._drivers.values() if d.way is not None), None) if way is None else way
-        around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain)
+        around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain, without=without)
         places = [np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)]
         ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
         self.bodies = bodies = Bodies(
@@ -154,12 +156,16 @@ class World:
                 self._hold()
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
+        bodies.move(self.q, self.v)
+        if more := inside_figures(bodies) & around.rubble:
+            self._begin(joined, way, without | more)
+            return
         self._is_settling = False
         self.track: list[tuple[Array, Array]] = []
         self.time = 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
-        for sentence in overlaps(bodies, figures, scale):
+        for sentence in overlaps(bodies, [figure.name for figure in figures], scale):
             warnings.warn(sentence, MotionWarning, stacklevel=3)
 
     def _introduce(self, driver: Driver, number: int) -> None:
