@@ -114,7 +114,7 @@ def test_only_few_places_talk_to_the_engine() -> None:
     users = {
         f.relative_to(SOURCE).as_posix() for f in FILES for _, name in imported(f) if name.split(".")[0] == "mujoco"
     }
-    ours = {f"physics/mujoco_{name}.py" for name in ("backend", "bodies", "engine", "scene")}
+    ours = {f"physics/mujoco_{name}.py" for name in ("backend", "bodies", "engine", "scene", "sight")}
     assert ours <= users
     assert all(user in ours or user.startswith("show/") for user in users), users
 

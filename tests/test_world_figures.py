@@ -106,8 +106,8 @@ def test_two_walkers_stop_each_other(person: poise.Character, walk: Motion) -> N
     apart = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
     both = World(
         figures={
-            "ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0),
-            "bob": Clip(walk, person, place=(2.4, 0.1), heading=np.pi),
+            "ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0, sees=False),
+            "bob": Clip(walk, person, place=(2.4, 0.1), heading=np.pi, sees=False),
         }
     )
     for world in (apart, both):
@@ -125,7 +125,7 @@ def test_figures_that_meet_at_once_agree_with_their_contacts(person: poise.Chara
     for k in range(3):
         angle = 2.0 * np.pi * k / 3
         place = (0.8 * np.cos(angle), 0.8 * np.sin(angle))
-        figures[str(k)] = Clip(walk, person, place=place, heading=angle + np.pi + 0.15)
+        figures[str(k)] = Clip(walk, person, place=place, heading=angle + np.pi + 0.15, sees=False)
     world = World(figures=figures)
     for _ in range(100):
         world.step()
@@ -133,11 +133,52 @@ def test_figures_that_meet_at_once_agree_with_their_contacts(person: poise.Chara
     assert world.report()["contact_residual_p95_m_s"] < 1e-3  # 0.11 where no round counts on the figures' own answers
 
 
-def walking_among(scene: str, person: poise.Character, walk: Motion, folder: Path) -> World:
-    """A world of a person who walks from the origin along x, among what a scene says."""
+def walking_among(scene: str, person: poise.Character, walk: Motion, folder: Path, *, sees: bool = False) -> World:
+    """A world of a person who walks from the origin along x, among what a scene says, as if blind."""
     file = folder / "scene.toml"
     file.write_text('schema = "poise.scene/1"\n' + scene)
-    return World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    return World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0, sees=sees)})
+
+
+WALL = '[[boxes]]\nname = "wall"\nplace = [1.9, 0, 1.2]\nsides = [0.2, 2.0, 2.4]\n'
+PLANK = (
+    '[[bodies]]\nname = "plank"\nplace = [1.85, 0, 0.5]\nsides = [1.4, 1.0, 0.05]\nmass = 10\n'
+    "hinge = {axis = [0, 1, 0], place = [1.85, 0, 0.5]}\n"
+)
+BESIDE = '[[boxes]]\nname = "wall"\nplace = [1.9, 0.6, 1.2]\nsides = [2.0, 0.2, 2.4]\n'
+LIGHT = '[[bodies]]\nname = "crate"\nplace = [1.9, 0, 0.2]\nsides = [0.4, 0.4, 0.4]\nmass = 4\n'
+
+
+@pytest.mark.parametrize("scene", [WALL, PLANK], ids=["wall", "plank"])
+def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motion, tmp_path: Path, scene: str) -> None:
+    world = walking_among(scene, person, walk, tmp_path, sees=True)
+    for _ in range(300):
+        world.step()
+    poses = np.array(world.figures[0].poses)
+    assert 0.3 < poses[-1, 0] < 1.5
+    assert world.report()["penetration_max_m"] <= 0.0, "it touches nothing; toes went 37 mm into the wall"
+    assert 3e-4 < np.ptp(poses[-100:, 0]) < 0.02  # it sways
+
+
+@pytest.mark.parametrize("scene", [BESIDE, LIGHT], ids=["beside", "light"])
+def test_a_walker_passes_a_wall_beside_its_way_and_pushes_what_is_light(
+    person: poise.Character, walk: Motion, tmp_path: Path, scene: str
+) -> None:
+    world = walking_among(scene, person, walk, tmp_path, sees=True)
+    for _ in range(300):
+        world.step()
+    assert world.figures[0].poses[-1][0] > 2.2
+
+
+def test_walkers_who_see_each_other_stop_apart(person: poise.Character, walk: Motion) -> None:
+    bob = Clip(walk, person, place=(2.4, 0.1), heading=np.pi)
+    world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0), "bob": bob})
+    for _ in range(250):
+        world.step()
+    ada, bob = (np.array(figure.poses) for figure in world.figures)
+    assert np.linalg.norm(bob[:, :2] - ada[:, :2], axis=1).min() > 0.5
+    assert np.ptp(bob[-50:, 0]) < 0.02
+    assert np.corrcoef(ada[-150:, 0], bob[-150:, 0])[0, 1] < 0.9  # they do not sway as one
 
 
 def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
@@ -211,8 +252,11 @@ def test_a_walker_at_a_rope_stays_on_its_feet(
 
 
 def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
-    stands = Stands(np.array([100, 150]), np.zeros((2, 7)), np.zeros((2, 0, 3)), np.zeros((2, 0), dtype=np.bool_))
-    seen = Sensed(110.0, 1.0, -0.5, 0.0, is_pushed_back=True, is_free=False, are_feet_down=True, has_fallen=False)
+    life = np.zeros((2, 6, 3))
+    stands = Stands(np.array([100, 150]), np.zeros((2, 7)), np.zeros((2, 0, 3)), np.zeros((2, 0), dtype=np.bool_), life)
+    seen = Sensed(
+        110.0, 1.0, -0.5, 0.0, is_pushed_back=True, is_blocked=True, looked=0.0, are_feet_down=True, has_fallen=False
+    )
     going = Going(frame=110.0, rate=0.0, is_held=True)
     for _ in range(50):
         going = go_on(going, seen._replace(frame=going.frame), stands, dt=0.01, scale=1.0)
@@ -220,7 +264,8 @@ def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
     for _ in range(80):
         going = go_on(going, seen._replace(frame=going.frame, pace=0.0), stands, dt=0.01, scale=1.0)
     assert (going.frame, going.stop, going.share) == (110.0, 0, 1.0)  # in the middle of the step that it is in
-    free = go_on(going, seen._replace(pace=0.0, is_pushed_back=False, is_free=True), stands, dt=0.01, scale=1.0)
+    gone = seen._replace(pace=0.0, is_pushed_back=False, is_blocked=False)
+    free = go_on(going._replace(untouched=0.3), gone, stands, dt=0.01, scale=1.0)
     assert not free.is_held
     assert free.rate > 0.0
 
@@ -410,6 +455,12 @@ def test_a_scene_file_names_a_clip_of_several_and_a_height(tmp_path: Path) -> No
     assert height_of(World(file).figure("man").character.skeleton) == pytest.approx(1.7, abs=0.02)
     file.write_text(words.format("@2", ""), encoding="utf-8")
     World(file).step()
+
+
+def test_clips_of_any_rate_come_to_an_end(walk: Motion) -> None:
+    for fps in (30.0, 60.0, 100.0, 120.0):
+        short = walk.cut(0.0, 0.9)
+        Clip(short.resampled(np.arange(0.0, short.duration, 1.0 / fps)))  # at 120 Hz: "frame times must increase"
 
 
 @pytest.mark.parametrize(

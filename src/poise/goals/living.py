@@ -128,16 +128,10 @@ class Sway(Goal):
     seed: int = 1
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        body, omega = observed.body, observed.pendulum
-        rates, phases, sizes = _waves(self.seed, self.knee)
-        rates = rates / body.tempo
-        sizes = sizes * omega**2 / (omega**2 + rates**2) * min(1.0, observed.time / BEGINS)
-        angles, heading = rates * observed.time + phases, observed.heading
+        body, heading = observed.body, observed.heading
         axes = body.scale * np.array([self.ahead * heading, self.aside * np.array([-heading[1], heading[0]])])
-        place, velocity, acceleration = (
-            wave.sum(axis=1) @ axes
-            for wave in (sizes * np.sin(angles), sizes * rates * np.cos(angles), -sizes * rates**2 * np.sin(angles))
-        )
+        moves = wander(observed.time, observed.pendulum, body.tempo, knee=self.knee, seed=self.seed)
+        place, velocity, acceleration = moves @ axes
         goals = self.of.objectives(observed.from_place(place, velocity))
         moved: list[Objective] = []
         for goal in goals:
@@ -169,6 +163,19 @@ class Gaze(Goal):
         return [
             axis_toward(observed, observed.body.head, observed.body.face, desired, self.weight, self.horizon, "gaze")
         ]
+
+
+def wander(time: float, pendulum: float, tempo: float, *, knee: float = Sway.knee, seed: int = Sway.seed) -> Array:
+    """Place, velocity and acceleration of the center of mass as it sways, ahead and aside, shape (3, 2).
+
+    In parts of the root mean square of the center of pressure, see `Sway`.
+    """
+    rates, phases, sizes = _waves(seed, knee)
+    rates = rates / tempo
+    sizes = sizes * pendulum**2 / (pendulum**2 + rates**2) * min(1.0, time / BEGINS)
+    angles = rates * time + phases
+    waves = sizes * np.sin(angles), sizes * rates * np.cos(angles), -sizes * rates**2 * np.sin(angles)
+    return np.array([wave.sum(axis=1) for wave in waves], dtype=np.float64)
 
 
 @lru_cache

@@ -35,6 +35,9 @@ SLEEPS_AFTER = 0.5
 SLOW = 0.5
 """A body rests where no point of it moves faster than this, times the margin [1/s]."""
 
+GIVES_WAY = 0.035
+"""Parts of a figure lighter than this part of its mass, such as arms, are in nobody's way [1]."""
+
 
 class Bodies:
     """The bodies of a scene and the figures among them, in one model of the engine.
@@ -130,6 +133,10 @@ class Bodies:
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         self._tree_of_geom = self._tree_of_body[self.geom_body]
+        names = [m.geom(g).name for g in range(m.ngeom)]
+        is_none = np.array(["/point " in n or n.startswith("ground/") for n in names], dtype=np.bool_)
+        light = GIVES_WAY * m.body_subtreemass[self._root] * np.append(self.is_figure, False)[self._tree_of_body]
+        self._is_obstacle = self._is_convex & ~is_none & (self.masses >= light)[self.geom_body]
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
         self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
         self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
@@ -409,26 +416,34 @@ class Bodies:
         mujoco.mj_integratePos(self._m, out, v, self._dt)
         return out
 
-    def room(self, figure: int, way: Array, reach: float, least: float) -> float:
-        """How far a figure is from what stands in its way [m], where that is nearer than the reach; else the reach.
+    def obstacles(self, figure: int) -> tuple[Index, Index]:
+        """Capsules of a figure without feet and what gives way, and what it may run into, as geoms of the engine."""
+        own = self._own_geoms[figure][2]
+        return own[self._is_obstacle[own]], np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
 
-        Args:
-            figure: Its number.
-            way: Where it goes, horizontally, shape (2,), of length 1.
-            reach: [m].
-            least: A loose body that is lighter than this is none [kg].
+    def tree_of(self, body: int) -> int:
+        """The tree that a body belongs to; −1 − body for what never moves."""
+        tree = int(self._tree_of_body[body])
+        return tree if tree >= 0 else -1 - body
+
+    def resistance(self, body: int, place: Array, way: Array) -> float:
+        """Mass that a body has against a push at a place (3,) along a horizontal way (2,) [kg].
+
+        That of a free body is its own. It is infinite for what never moves or is part of a figure, a rope or a chain.
         """
-        m, d, out, line = self._m, self._d, reach, np.zeros(6)
-        tree = self._tree_of_geom
-        counts = self._is_convex & (tree != figure)
-        counts &= (tree < 0) | self.is_exact[tree] | (m.body_subtreemass[self._root[self.geom_body]] >= least)
-        for own in self._own_geoms[figure][2].tolist():
-            between = d.geom_xpos - d.geom_xpos[own]
-            near = np.linalg.norm(between, axis=1) - m.geom_rbound - m.geom_rbound[own] < reach
-            for other in np.flatnonzero(near & counts).tolist():
-                far = float(mujoco.mj_geomDistance(m, d, own, other, out, line))
-                if far < out and (far <= 0.0 or (line[3:5] - line[:2]) @ way > 0.5 * far):
-                    out = max(far, 0.0)
+        tree = int(self._tree_of_body[body])
+        if tree < 0 or self.is_exact[tree]:
+            return np.inf
+        if self._is_free[tree]:
+            return float(self.masses[body])
+        along = way @ self.point(body, self.offset(body, place))[1][:2, self._dofs(tree)]
+        return 1.0 / max(float(along @ np.linalg.solve(self._entries[self._block[tree]], along)), 1e-12)
+
+    def approaches(self, geoms: Index, way: Array) -> Array:
+        """How fast figures and free bodies, by their geoms (N,), come against a way (2,) [m/s], shape (N,)."""
+        tree = self._tree_of_geom[geoms]
+        out, moves = np.zeros(len(geoms)), (self._is_free | np.append(self.is_figure, False))[tree]
+        out[moves] = np.maximum(0.0, -(self.v[self.first[tree[moves]][:, None] + np.arange(2)] @ way))
         return out
 
     def offset(self, body: int, place: Array) -> Array:

@@ -63,6 +63,7 @@ class DriverTable(Table):
     clip: Text | None = None
     height: Text | None = None
     travels: bool = False
+    sees: bool = True
     start: Time = 0.0
     get_up: Text | None = None
     behavior: Text | None = None
@@ -191,6 +192,7 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
                         "height": own.height,
                         "get_up": change.get_up or own.get_up,
                         "travels": own.travels,
+                        "sees": own.sees,
                     }
                 )
             driver = Ragdoll() if change.by == "ragdoll" else _driver(change, change.by, character, motion, here)
@@ -233,7 +235,9 @@ def _driver(
             raise here.error("it has no clip to play.", "Give clip, the file's name.")
         get_up = None if table.get_up is None else motion(table.get_up, table.height)
         clip = _from(motion(table.clip, table.height), table.start)
-        return Clip(clip, character, place=place, heading=heading, get_up=get_up, travels=table.travels)
+        return Clip(
+            clip, character, place=place, heading=heading, get_up=get_up, travels=table.travels, sees=table.sees
+        )
     except InvalidValue as error:
         raise here.error(str(error)) from error
 

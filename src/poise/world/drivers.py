@@ -38,7 +38,7 @@ from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_pl
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.tracking.run import dressed
-from poise.world.standing import COMES, HEAVY, ROOM, Going, Stands, go_on, hold, sense, stands_of
+from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, sense, stands_of
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -73,8 +73,8 @@ class Driver(abc.ABC):
         q, v: Its pose (nq,) and velocity (nv,).
         friction: Least friction of what the figure touches; its world says so before it begins.
         walls: What stands around it and never falls, as far as the scene file says; likewise.
-        room: How far its figure is from what stands in its way: of a way (2,), a reach [m] and the least mass of a body
-            that counts [kg]; no farther than the reach. Its world says so, too.
+        room: How far ahead of its root the first thing in its way is, see `way_ahead`. Its world says so, too.
+        seed: What it does by chance differs from what others do.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
         drawn: A motion of the figure's own file, for its skin.
@@ -83,7 +83,8 @@ class Driver(abc.ABC):
     meets_ground: ClassVar[bool] = False
     friction: float = 0.8
     walls: tuple[Surface, ...] = ()
-    room: Callable[[Array, float, float], float] = staticmethod(lambda way, reach, least: reach)
+    room: Callable[[Array, float, float, float], float] = staticmethod(lambda way, reach, least, seconds: reach)
+    seed: int = 0
     character: Character | None = None
     way: Array | None = None
     drawn: Motion | None = None
@@ -149,6 +150,7 @@ class Clip(Driver):
         options: Of the filter.
         get_up: A clip of the same skeleton that brings a figure back that lies; else it gets up by blending.
         travels: Whether a clip that walks on the spot, as on a treadmill, goes ahead as fast as its feet slide back.
+        sees: Whether it stops before what is heavy and in its way; else it walks into it.
 
     A figure that was driven by something else goes on where it is: the clip is laid there and turned as it faces. If it
     lies it gets up first. Where a body holds the figure back its clip runs slower and comes to a stand, until
@@ -158,7 +160,7 @@ class Clip(Driver):
     def __init__(
         self, motion: Motion, character: Character | None = None, *, place: Sequence[float] | None = None,
         heading: float | None = None, preset: str | Preset = "recommended", options: Options | None = None,
-        get_up: Motion | None = None, travels: bool = False,
+        get_up: Motion | None = None, travels: bool = False, sees: bool = True,
     ) -> None:  # fmt: skip
         if not travels and is_in_place(motion):
             pace = float(np.hypot(*in_place_velocity(motion)[:2]))
@@ -169,6 +171,7 @@ class Clip(Driver):
             )  # fmt: skip
         self.character = fit(motion) if character is None else character
         self._motion, self.drawn = _lasting(off_the_spot(motion) if travels else motion), motion
+        self._sees = sees
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
@@ -200,9 +203,9 @@ class Clip(Driver):
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         playback, figure, before = self._playback, self._playback.figure, self._going
-        seen = sense(playback, before, forces, self._has_room)
-        if self._stands is None and before.is_held:
+        if self._stands is None and (before.is_held or self._sees):
             self._stands = stands_of(playback, figure.character)
+        seen = sense(playback, before, forces, self._stands, self._room)
         self._going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
         away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._options.after != "stay")
@@ -222,14 +225,15 @@ class Clip(Driver):
             if going.is_held and before.share > 0.5:
                 down = playback.track.flags[int(frame)]
                 touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, stands.beyond(playback, going))
-            pose = stands.blend(playback.figure.model, pose, going)
+            life = alive(playback.figure.time, self.seed, playback.figure.scale)
+            pose = stands.blend(playback.figure.model, pose, going, life)
         return playback.between((earlier, now, pose), frame, going.rate, forces, touch), (now, pose)
 
-    def _has_room(self, way: Array) -> bool:
-        """Whether nothing stands in its way."""
-        figure = self._playback.figure
-        reach = ROOM * figure.scale
-        return self.room(way, reach, HEAVY * figure.mass) >= reach
+    def _room(self, way: Array, reach: float, seconds: float) -> float:
+        """How far what it sees in its way is; a figure that does not look sees only what it touches already."""
+        if not self._sees and not self._going.is_held:
+            return reach
+        return self.room(way, reach, HEAVY * self._playback.figure.mass, seconds)
 
     def move(self, lists: Lists, force: Array) -> None:
         assert self._asked is not None
@@ -328,8 +332,8 @@ def _lasting(motion: Motion) -> Motion:
         return repeat(motion, max(1, math.ceil(LONGEST / motion.duration)))
     end, dt = motion.duration, motion.dt
     slow = min(STOPPING, 0.5 * end)
-    part = np.arange(1, math.ceil(2.0 * slow / dt) + 1) * dt / (2.0 * slow)
-    times = np.concatenate([np.arange(0.0, end - slow, dt), end - slow + slow * np.minimum(2.0 * part - part**2, 1.0)])
+    part = np.minimum(np.arange(1, math.ceil(2.0 * slow / dt) + 1) * dt / (2.0 * slow), 1.0)
+    times = np.concatenate([np.arange(0.0, end - slow, dt), end - slow + slow * (2.0 * part - part**2)])
     times[len(times) - len(part) :] += 1e-9 * np.arange(len(part))  # times rise
     times = np.append(times, end + dt * np.arange(1, 4))  # what is beyond the end is held
     return replace(motion.resampled(motion.times[0] + times), times=motion.times[0] + dt * np.arange(len(times)))

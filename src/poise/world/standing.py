@@ -1,7 +1,8 @@
-"""A clip whose figure is held: when it slows, waits, comes to a stand and goes on.
+"""A clip whose figure is held, or sees that it will be: when it slows, waits, comes to a stand and goes on.
 
 In every step: `sense` what holds the figure, decide how the clip goes on (`go_on`), tell the figure's goal (`hold`). It
-stands in a pose in which every leg is as it stands below the body in the middle of its own step (`Stands`).
+stands in a pose in which every leg is as it stands below the body in the middle of its own step (`Stands`). There it
+breathes and sways.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index
 from poise.filter.forces import Force
-from poise.filter.goal import smooth
+from poise.filter.goal import PENDULUM, smooth
 from poise.filter.reference import Touch
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
+from poise.goals.living import Sway, wander
 from poise.native import Block
-from poise.physics import Model
+from poise.physics import Model, State
 
 LAGS, STOPS = 0.03, 0.15
 """The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
@@ -48,9 +50,17 @@ SETTLES = 0.2
 """Half-life with which a held figure that moves so slowly stops leaning toward where its clip would be [s]."""
 LEANS = 0.1
 """A figure that stands leans no farther off its feet than this [m]."""
-WAITS, ROOM, HEAVY = 0.3, 0.5, 0.25
-"""A figure that is held goes on if nothing has touched it for the first time [s], and nothing heavier than the third
-number, a part of its own mass [1], is in its way within the second [m]."""
+WAITS, ROOM, HEAVY = 0.3, 0.35, 0.25
+"""A figure that is held goes on if nothing has touched it for the first time [s]. It stands no nearer than the second
+to what it sees in its way [m], from the root; what is lighter than the third, a part of its mass, does not count."""
+LOOKS, BRAKES = 0.05, 0.3
+"""It looks ahead so often [s]. It begins to come to a stand at least so long before [s]."""
+UNHURRIED = 0.15
+"""Half-life of changes of a clip's speed where nothing touched the figure [s]."""
+GOLDEN = 0.618
+"""Breaths of one figure and the next are this part of a breath apart [1]."""
+BREATH = 4.0, 0.7
+"""Period of a breath [s], and how far the chest turns [deg], as in `goals.living.Breathe`."""
 BELOW = 0.15
 """A foot stands below the body if it is no farther ahead or behind than this part of the leg's length [1]."""
 
@@ -63,24 +73,28 @@ class Stands(NamedTuple):
         poses: In which the figure stands there, shape (S, nq).
         points: Places of the contact points then [m], shape (S, P, 3).
         flags: Points on which it stands, shape (S, P).
+        life: What the pose changes where the center of mass sways ahead and aside [m], and the chest breathes [rad],
+            on feet that stay, shape (S, nv, 3).
     """
 
     frames: Index
     poses: Array
     points: Array
     flags: Flags
+    life: Array
 
-    def next(self, frame: float, dt: float) -> int:
-        """Index of the first stand from `BACK` before a frame to `FAR` after it; −1 for none."""
+    def next(self, frame: float, dt: float, since: float = -BACK) -> int:
+        """Index of the first stand from so long after a frame to `FAR` after it [s]; −1 for none."""
         ahead = self.frames - frame
-        k = int(np.searchsorted(ahead, -BACK / dt))
+        k = int(np.searchsorted(ahead, since / dt))
         return k if k < len(ahead) and ahead[k] * dt < FAR else -1
 
-    def blend(self, model: Model, pose: Array, going: Going) -> Array:
-        """A pose of the clip (nq,), as far in the stand as the figure has come."""
+    def blend(self, model: Model, pose: Array, going: Going, life: Array) -> Array:
+        """A pose of the clip (nq,), as far in the stand as the figure has come; life (3,) is what `alive` says."""
         stand = self.poses[going.stop].copy()
         stand[:7] = pose[:7]
         stand[2] = self.poses[going.stop, 2]
+        stand = model.integrate(stand, self.life[going.stop] @ life, 1.0)
         return model.integrate(pose, model.difference(pose, stand, 1.0), smooth(going.share)[0])
 
     def beyond(self, playback: Playback, going: Going) -> Array:
@@ -121,6 +135,8 @@ class Going(NamedTuple):
         is_held: Something holds the figure, and its clip waits.
         stop, share: Which of the stands it comes to, −1 for none, and how far it has come into it, 0 … 1.
         calm: For how long the figure has hardly moved [s].
+        is_blocked: It sees something in its way.
+        looked: Time since it last looked [s].
     """
 
     frame: float = 0.0
@@ -132,6 +148,8 @@ class Going(NamedTuple):
     stop: int = -1
     share: float = 0.0
     calm: float = 0.0
+    is_blocked: bool = False
+    looked: float = math.inf
 
 
 class Sensed(NamedTuple):
@@ -143,7 +161,8 @@ class Sensed(NamedTuple):
         pace: Of the figure along it [m/s].
         behind: How far it is behind its clip [m]: its root or its feet, whichever are farther.
         is_pushed_back: Something pushes it against its way.
-        is_free: Nothing is in the way of a figure that waits.
+        is_blocked: It sees something in its way.
+        looked: Time since it last looked [s].
         are_feet_down: All feet touch the ground in the clip, or in the stand.
         has_fallen: It falls, lies or gets up.
     """
@@ -153,19 +172,24 @@ class Sensed(NamedTuple):
     pace: float
     behind: float
     is_pushed_back: bool
-    is_free: bool
+    is_blocked: bool
+    looked: float
     are_feet_down: bool
     has_fallen: bool
 
 
-def sense(playback: Playback, before: Going, forces: Sequence[Force], has_room: Callable[[Array], bool]) -> Sensed:
-    """What holds a figure that plays a clip.
+def sense(
+    playback: Playback, before: Going, forces: Sequence[Force], stands: Stands | None,
+    room: Callable[[Array, float, float], float],
+) -> Sensed:  # fmt: skip
+    """What holds a figure that plays a clip, and what it sees.
 
     Args:
         playback: The clip and its figure.
         before: How the clip went on so far.
         forces: What acts on the figure.
-        has_room: Whether nothing is in the way in a direction (2,).
+        stands: Where it may stand.
+        room: How far the first thing is along a way (2,), no farther than a reach [m], so many seconds later.
     """
     figure, frame = playback.figure, min(before.frame, float(playback.frame_count - 2))
     k, half = int(frame), round(0.25 / playback.dt)
@@ -176,7 +200,10 @@ def sense(playback: Playback, before: Going, forces: Sequence[Force], has_room: 
     nothing = np.zeros(3)
     touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
     is_pushed_back = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
-    waits = before.is_held and not is_pushed_back and before.untouched + playback.dt > WAITS
+    looked, is_blocked = before.looked + playback.dt, before.is_blocked
+    if looked >= LOOKS - 1e-9 and speed > 0.0 and figure.fall is None:
+        looked = 0.0
+        is_blocked = _is_blocked(playback, before, frame, stands, way, room)
     behind = 0.0
     if not before.is_held and before.untouched < HELD:
         points = np.concatenate(feet_of(figure.character))
@@ -184,9 +211,29 @@ def sense(playback: Playback, before: Going, forces: Sequence[Force], has_room: 
         behind = max(float(lag @ way) for lag in (playback.q[k, :2] - figure.q[:2], feet))
     return Sensed(
         frame, speed, float(figure.v[:2] @ way), behind, is_pushed_back,
-        waits and has_room(way), bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
+        is_blocked, looked, bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
         figure.fall is not None,
     )  # fmt: skip
+
+
+def _is_blocked(
+    playback: Playback, before: Going, frame: float, stands: Stands | None, way: Array,
+    room: Callable[[Array, float, float], float],
+) -> bool:  # fmt: skip
+    """Whether something is in the way of a figure before it could come to its next stand but one.
+
+    Without stands, whether something is within `ROOM`.
+    """
+    figure, dt, far, seconds = playback.figure, playback.dt, 0.0, 0.0
+    if stands is not None and len(stands.frames):
+        k = before.stop if before.is_held and before.stop >= 0 else stands.next(frame, dt, BRAKES) - 1
+        k = min(k + 2, len(stands.frames) - 1)
+        seconds = max(0.0, dt * (float(stands.frames[k]) - frame))
+        chord = playback.q[stands.frames[k], :2] - playback.pose(frame)[:2]
+        far = float(np.hypot(*chord))
+        way = chord / far if far > 0.0 else way
+    reach = far + ROOM * figure.scale
+    return room(way, reach, seconds) < reach
 
 
 def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scale: float) -> Going:
@@ -206,8 +253,12 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
     pace = before.pace + (1.0 - 0.5 ** (dt / PACE)) * (seen.pace - before.pace)
     is_held, stop, wanted = before.is_held, before.stop, 1.0
     if is_held:
-        if seen.has_fallen or seen.is_free:
+        waited = not seen.is_pushed_back and before.untouched + dt > WAITS
+        if seen.has_fallen or (waited and not seen.is_blocked):
             is_held, untouched = False, math.inf
+    elif seen.is_blocked and stands is not None and seen.speed > TRAVELS * scale and not seen.has_fallen:
+        stop = stands.next(seen.frame, dt, BRAKES)
+        is_held = stop >= 0
     elif seen.speed > TRAVELS * scale and untouched < HELD and not seen.has_fallen:
         most = PUSHES if pace > YIELDS * seen.speed else STOPS
         wanted = min(1.0, max(0.0, (most * scale - seen.behind) / ((most - LAGS) * scale)))
@@ -216,7 +267,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
     calm = before.calm + dt if abs(pace) < SLOW * scale else 0.0
     if is_held and stop < 0 and stands is not None and calm > CALM:
         stop = stands.next(seen.frame, dt)
-    eased = 0.5 ** (dt / EASED)
+    eased = 0.5 ** (dt / (EASED if untouched < HELD else UNHURRIED))
     if is_held and stands is not None and stop >= 0:
         left = max(0.0, float(stands.frames[stop]) - seen.frame)
         rate = min(left * (1.0 - eased), max(before.rate, STRIDES))
@@ -230,7 +281,9 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         comes = is_held and (stands.frames[stop] - frame) * dt < COMES
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
-    return Going(frame, rate, is_plain, untouched, pace, is_held, stop, share, calm)
+    return Going(
+        frame, rate, is_plain, untouched, pace, is_held, stop, share, calm, seen.is_blocked, seen.looked
+    )  # fmt: skip
 
 
 def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: float, returns: bool) -> None:
@@ -269,7 +322,8 @@ def stands_of(playback: Playback, character: Character) -> Stands:
     if len(feet) < 2 or len(legs) != len(feet) or not all(len(own) for own in steps):
         frames = frames[:0]
     poses, flags = playback.q[frames], np.zeros((len(frames), track.flags.shape[1]), dtype=np.bool_)
-    points = np.zeros((*flags.shape, 3))
+    points, life = np.zeros((*flags.shape, 3)), np.zeros((len(frames), playback.v.shape[1], 3))
+    state = State(playback.figure.model)
     for s, frame in enumerate(frames.tolist()):
         for bodies, foot, own in zip(legs, feet, steps, strict=True):
             middle = int(own[np.abs(own - frame).argmin()])
@@ -282,7 +336,37 @@ def stands_of(playback: Playback, character: Character) -> Stands:
         up = track.floor - places[flags[s], 2].min()
         poses[s, 2] += up
         points[s] = places + np.array([0.0, 0.0, up])
-    return Stands(frames, poses, points, flags)
+        way = playback.q[min(frame + 1, len(playback.q) - 1), :2] - playback.q[max(frame - 1, 0), :2]
+        now = state.at(poses[s], np.zeros(len(life[s])))
+        life[s] = _swaying(now, np.flatnonzero(flags[s]), way, character.roles.get("chest", 0) + 1)
+    return Stands(frames, poses, points, flags, life)
+
+
+def _swaying(state: State, standing: Index, way: Array, chest: int) -> Array:
+    """What a pose changes where its center of mass goes ahead and aside [m], and its chest turns up [rad], (nv, 3).
+
+    Ahead is along the way (2,). The points that stand stay where they are; all else moves as little as it can, measured
+    by its inertia.
+    """
+    ahead = np.append(way, 0.0) / max(float(np.hypot(*way)), 1e-9)
+    aside, place = np.array([-ahead[1], ahead[0], 0.0]), state.data.xpos[chest]
+    up = np.array([0.0, 0.0, 1.0])
+    feet, _ = state.point_rows(standing, np.tile(np.eye(3), (len(standing), 1, 1)))
+    com = np.array([ahead, aside]) @ state.com_jacobian(state.model.roots[0])
+    turn = -ahead @ (state.body_jacobian(chest, place + up) - state.body_jacobian(chest, place))
+    J = np.concatenate([feet, com, turn[None]])
+    answer = np.linalg.solve(state.M, J.T)
+    A = J @ answer
+    A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
+    return (answer @ np.linalg.inv(A))[:, -3:]
+
+
+def alive(time: float, seed: int, scale: float) -> Array:
+    """How far the center of mass of a figure that stands sways ahead and aside [m], and its chest turns [rad], (3,)."""
+    tempo = scale**-0.5
+    place = wander(time, PENDULUM * tempo, tempo, seed=Sway.seed + seed)[0]
+    breath = np.radians(BREATH[1]) * np.sin(2.0 * np.pi * (time / BREATH[0] + seed * GOLDEN))
+    return np.array([scale * Sway.ahead * place[0], scale * Sway.aside * place[1], breath])
 
 
 def _middles(flags: Flags, points: Array, com: Array, character: Character) -> Index:

@@ -23,6 +23,7 @@ from poise.filter.forces import Companion, Force, Thing
 from poise.physics.collisions import CapsulePairs, Touches, remembered
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
+from poise.physics.mujoco_sight import way_ahead
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
@@ -121,8 +122,8 @@ class World:
         self.mass = float(self._masses.mean()) if figures else BODY
         way = next((d.way for d in self._drivers.values() if d.way is not None), None) if way is None else way
         around = read_scene(self._scene, way=way, scale=scale, terrain=self.terrain, without=without)
-        places = [np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)]
-        ground = "" if self.terrain.is_flat else ground_of(self.terrain, np.concatenate(places))
+        places = np.concatenate([np.zeros((1, 2)) if way is None else way, *(q[None, :2] for _, q, _ in everyone)])
+        ground = "" if self.terrain.is_flat else ground_of(self.terrain, places)
         self.bodies = bodies = Bodies(
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
@@ -134,12 +135,11 @@ class World:
         self._carry(0.0)
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
-        self._p = np.zeros((0, 3))
+        self._p, self._least = np.zeros((0, 3)), np.inf
         self._numbers: dict[str, list[float]] = {
             name: [] for name in ("residual", "penetration", "momentum", "contacts", "cut")
         }
         self._work = self._exchanged = self._risen = self._helped = 0.0
-        self._least = np.inf
         self._lists: tuple[list[Lists | None], list[Array]] | None = None
         # without the figures, which stand still far above, each by itself
         for k, (at, dofs, (_, q, _)) in enumerate(zip(bodies.figure_q, bodies.figure_v, everyone), start=1):
@@ -160,9 +160,8 @@ class World:
         if more := inside_figures(bodies) & around.rubble:
             self._begin(joined, way, without | more)
             return
-        self._is_settling = False
+        self._is_settling, self.time = False, 0.0
         self.track: list[tuple[Array, Array]] = []
-        self.time = 0.0
         self._numbers = {name: [] for name in self._numbers}
         self._see()
         for sentence in overlaps(bodies, [figure.name for figure in figures], scale):
@@ -170,8 +169,8 @@ class World:
 
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
-        driver.friction, driver.walls = self.friction, self._cast.walls
-        driver.room = lambda *asked: self.bodies.room(number, *asked)
+        driver.friction, driver.walls, driver.seed = self.friction, self._cast.walls, number
+        driver.room = lambda *asked: way_ahead(self.bodies, number, *asked)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
