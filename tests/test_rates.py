@@ -16,7 +16,7 @@ from poise.intake import Custom, read_as
 from poise.intake import table as tables
 from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
 from poise.intake.reading import _rate, agrees_on, doubted
-from poise.intake.scale import Scale, scale_candidates, steps_keep_time
+from poise.intake.scale import Scale, runners_fall, scale_candidates, steps_keep_time
 from poise.samples import sample_path
 from tests.clips import MOTIONS, needs_motions
 
@@ -74,6 +74,27 @@ def test_what_a_flight_blurs_says_nothing_of_a_runners_feet() -> None:
     assert gait.walks
     motion.found["gait"] = replace(gait, aloft=0.4)  # the same frames as those of a run, whose stances end in flights
     assert least_gravity(Figure(motion), "z") is None
+
+
+def test_a_run_that_hangs_in_the_air_is_played_too_slowly() -> None:
+    motion = walk()
+    gait = find_gait(Figure(motion))
+    assert gait is not None
+    scales = [Scale(1.0, motion.fps * factor) for factor in (0.5, 1.0, 2.0)]
+    assert runners_fall(Figure(motion), "z", scales) is None  # nothing falls in a walk
+    turns = 2.0 * math.pi * motion.fps / (0.5 * gait.stride)  # 2 π times a second's steps
+    moved = motion.translations.copy()
+    moved[:, 0, 2] += GRAVITY / turns**2 * np.cos(turns * motion.times)
+    runs = replace(motion, translations=moved)
+    runs.found["gait"] = replace(gait, aloft=0.4)
+    seen = runners_fall(Figure(runs), "z", scales)
+    assert seen is not None
+    slow, right, fast = seen.likelihood
+    assert slow < 0.1
+    assert right > 0.7
+    assert fast > 0.7
+    assert "too slowly" in seen.reason(scales[0])
+    assert "too slowly" not in seen.reason(scales[1])
 
 
 def test_uneven_steps_are_less_of_a_reason_to_call_them_too_quick() -> None:

@@ -42,6 +42,11 @@ SWING, SWING_LENGTH, SWING_POWER = 1.6, 1.5, 0.25
 longer, with this power. Most of the correctly labeled test clips keep to it within 25 %."""
 
 
+ALOFT = 0.25
+"""Feet that move at the same time for this share of their way run, and nothing carries the body in between [1]."""
+RUN_FALL, RUN_FALL_SPREAD = 0.85, 0.35
+"""The body of a runner falls with at least the first [g] for a moment; spread of the logarithm below it [1]. Correctly
+labeled runs begin at 0.9 g."""
 WALK_HOLD, HOLD_POWER, RUN_HOLD = 1.65, -0.6, 1.4
 """A walk with steps of WALK_STEP leg lengths may be played WALK_HOLD times as fast until its feet no longer hold the
 body, longer steps less, with HOLD_POWER; a run RUN_HOLD times [1]."""
@@ -124,15 +129,7 @@ def flights_fall(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testim
 
 def nothing_falls_faster(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
     """Nobody falls faster than free fall."""
-    found: dict[int, float | None] = {}
-
-    def fastest(scale: Scale) -> float | None:
-        window = round(0.42 * math.sqrt(figure.leg * scale.unit / GRAVITY) * scale.fps)
-        if window not in found:
-            found[window] = fastest_fall(figure, up, min(window, 200))
-        fall = found[window]
-        return None if fall is None else fall * figure.leg * scale.unit * scale.fps**2 / GRAVITY
-
+    fastest = _fastest(figure, up)
     seen = [fastest(c) for c in candidates]
     if all(s is None for s in seen):
         return None
@@ -146,6 +143,39 @@ def nothing_falls_faster(figure: Figure, up: str, candidates: Sequence[Scale]) -
         return reason + (", faster than anything falls" if fall > 1.25 else "")
 
     return Testimony("free fall", np.maximum(likely, 0.02), why)
+
+
+def runners_fall(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
+    """Between the steps of a run nothing carries the body, so it falls; what is played too slowly hangs in the air."""
+    gait = find_gait(figure)
+    if gait is None or gait.legs != 2 or gait.aloft < ALOFT:
+        return None
+    fastest = _fastest(figure, up)
+    seen = [fastest(c) for c in candidates]
+    if any(s is None for s in seen):
+        return None
+    short = [max(0.0, math.log(RUN_FALL / max(s or 0.0, 1e-3))) / RUN_FALL_SPREAD for s in seen]
+
+    def why(scale: Scale) -> str:
+        fall = fastest(scale) or 0.0
+        reason = f"it runs and falls with {fall:.2f} g between its steps at {scale.fps:.4g} Hz"
+        return reason + (", too slowly" if fall < 0.5 * RUN_FALL else "")
+
+    return Testimony("runs", np.exp(-0.5 * np.square(short)), why)
+
+
+def _fastest(figure: Figure, up: str) -> Callable[[Scale], float | None]:
+    """How fast the body falls at its fastest under each candidate [g]; None where the clip is too short to tell."""
+    found: dict[int, float | None] = {}
+
+    def fastest(scale: Scale) -> float | None:
+        window = round(0.42 * math.sqrt(figure.leg * scale.unit / GRAVITY) * scale.fps)
+        if window not in found:
+            found[window] = fastest_fall(figure, up, min(window, 200))
+        fall = found[window]
+        return None if fall is None else fall * figure.leg * scale.unit * scale.fps**2 / GRAVITY
+
+    return fastest
 
 
 def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:
@@ -239,6 +269,7 @@ WITNESSES: tuple[Witness, ...] = (
     bodies_are_of_a_size,
     flights_fall,
     nothing_falls_faster,
+    runners_fall,
     steps_keep_time,
     feet_hold_the_body,
     bodies_are_slow,
