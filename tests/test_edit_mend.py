@@ -48,6 +48,17 @@ def test_faults_of_flights_are_taken_out(fault: str) -> None:
     assert not failing(result), report["notes"]
 
 
+@needs_motions
+def test_a_spin_is_turned_no_more_than_it_takes() -> None:
+    plant, names = FAULTS["air turn 10°"]
+    motion = plant(names[0], np.random.default_rng([3, 3])).motion
+    result, report = mend(motion, only=["spin"])
+    (step,) = (s for s in report["steps"] if s["done"])
+    assert step["tool"] == "spin"
+    assert 0.0 < step["amount"] < 0.9
+    assert "spin" not in failing(result)
+
+
 def test_a_clip_without_faults_is_left_as_it_is() -> None:
     motion = clip("sample")
     result, report = mend(motion)

@@ -28,6 +28,8 @@ from poise.phases.points import pelvis
 
 AMOUNTS = (1.0, 0.5, 0.25)
 """Parts of a tool's edit that are tried, largest first [1]."""
+WELL_WITHIN = 0.8
+"""Share of the allowed spin that may be left where all of it need not go [1]."""
 SMALLEST = 0.05
 """A smaller part of an edit is not worth making [1]."""
 WHOLE = ("rate", "clean")
@@ -227,7 +229,7 @@ def _tried(
     """What a tool makes that helps and keeps the budget: as much of it as does; else None, and why."""
     why = ""
     most = job.scope.amount
-    for part in AMOUNTS[:1] if mender.name in WHOLE else AMOUNTS:
+    for part in _parts(mender, job.findings):
         amount = min(part * job.scope.amount, most)
         if amount < SMALLEST:
             break
@@ -264,6 +266,15 @@ def _tried(
         else:
             return made, after, amount, ""
     return None, left, 0.0, why
+
+
+def _parts(mender: Mender, findings: Sequence[Finding]) -> tuple[float, ...]:
+    """Parts of a tool's edit to try; of a turn at first no more than it takes, since feet are far from its axis."""
+    if mender.name in WHOLE:
+        return AMOUNTS[:1]
+    if mender.name == "spin":
+        return max(1.0 - WELL_WITHIN * f.threshold / f.measure for f in findings), *AMOUNTS
+    return AMOUNTS
 
 
 def _is_better(wanted: Sequence[Finding], after: Sequence[Finding], names: tuple[str, ...]) -> bool:
