@@ -161,6 +161,26 @@ def test_what_speaks_against_a_reading_is_one_sentence() -> None:
     assert "are read as a leg" in doubt(left, right, *(replace(c, kind="leg") for c in arms))
 
 
+@pytest.mark.parametrize("has_skin", [True, False])
+def test_nameless_ends_of_a_figure_without_legs_are_doubted(has_skin: bool) -> None:
+    """A horse of few bones: croup, shoulder, and four limbs of one joint, of which no tip but one is known."""
+    rows: list[Row] = [("Bone", "", (0.0, 0.0, 1.0)), ("Bone.001", "Bone", (1.0, 0.0, 0.0))]
+    for n, y in ((2, 0.15), (3, -0.15)):
+        rows += [(f"Bone.00{n}", "Bone", (0.0, y, -0.1)), (f"Bone.00{2 + n}", "Bone.001", (0.0, y, -0.1))]
+    rows.append(("Bone.006", "Bone.004", (0.1, 0.0, -0.8)))
+    ends: list[Row] = [] if has_skin else [("", f"Bone.00{n}", (0.0, 0.0, -0.8)) for n in (2, 3, 5)]
+    poses = gather_poses(figure(rows, ["Bone.002"], skin=[300.0] * len(rows) if has_skin else None, ends=ends))
+    tree = JointTree(poses)
+    others = [chain for chain in find_anatomy(poses).chains if chain.kind != "leg"]
+    assert "no leg was found, but Bone.00" in doubt_of(tree, 0, others, four_legged=False)
+    worm: list[Row] = [
+        ("Bone", "", (0.0, 0.0, 0.1)),
+        *((f"Bone.{n}", "Bone", (x, 0.0, 0.0)) for n, x in ((1, 1), (2, -1))),
+    ]
+    tree = JointTree(gather_poses(figure(worm, ["Bone.1"], skin=[300.0] * 3 if has_skin else None)))
+    assert doubt_of(tree, 0, [], four_legged=False) == ""
+
+
 def test_a_doubtful_reading_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("poise.body.limbs.doubt_of", lambda *_: "The limbs may be read wrongly.")
     motion = figure(SKINNED, MOVES, skin=[40.0] * len(SKINNED))

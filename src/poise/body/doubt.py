@@ -14,6 +14,12 @@ FLESH = 0.02
 """A branch with less of the skin than this share is no limb that was missed [1]."""
 GOES_ON = 0.4
 """A leg that goes on with skin for this share of its length beyond its last joint was cut short [1]."""
+FLESHY = 0.05
+"""A last joint, of unknown length, with more of the skin than this share may be a leg [1]."""
+NEAR_GROUND = 0.06
+"""A tip is on the ground this near to the lowest joint, as a share of the span [1]."""
+STANDS = 0.15
+"""A branch stands on the ground if it begins this far above it, as a share of the span [1]."""
 NAMED = 3
 """Joints that a sentence names."""
 
@@ -30,6 +36,7 @@ def doubt_of(tree: JointTree, root: int, chains: Sequence[Chain], four_legged: b
     if tree.is_hand:
         return ""
     why = _unread(tree, root, chains) or _cut_short(tree, chains) or _contrary(tree, chains, four_legged)
+    why = why or _without_legs(tree, chains)
     if not why:
         return ""
     return (
@@ -96,3 +103,31 @@ def _contrary(tree: JointTree, chains: Sequence[Chain], four_legged: bool) -> st
             joints = ", ".join(tree.skeleton.names[j] for j in chain.joints[:NAMED])
             return f"{joints} are read as {'a leg' if chain.kind == 'leg' else 'an arm'} and called otherwise"
     return ""
+
+
+def _without_legs(tree: JointTree, chains: Sequence[Chain]) -> str:
+    """Ends that stand on the ground, or that have much skin and no known length, in a figure without legs."""
+    if any(chain.kind == "leg" for chain in chains):
+        return ""
+    skeleton, rest = tree.skeleton, tree.skeleton.rest
+    arms = {j for chain in chains if chain.kind == "arm" for j in chain.joints}
+    ground = float(rest[0][:, 2].min())
+    standing: list[int] = []
+    fleshy: list[int] = []
+    for j in range(1, skeleton.joint_count):
+        if skeleton.children[j] or j in tree.asides or j in arms:
+            continue
+        branch = [j]
+        while (above := int(skeleton.parents[branch[-1]])) > 0 and len(skeleton.children[above]) == 1:
+            branch.append(above)
+        if any(hints(skeleton.names[k]) & {"head", "neck", "tail", "arm", "other"} for k in branch):
+            continue
+        low = float(tree.tips(rest[0], rest[1], j)[2]) - ground
+        if low < NEAR_GROUND * tree.span and rest[0][above, 2] - ground > STANDS * tree.span:
+            standing.append(j)
+        elif tree.skin is not None and tree.reach[j] <= 0.0 and tree.skin[j] > FLESHY * tree.skin.sum():
+            fleshy.append(j)
+    if len(standing) < 2 and len(standing) + len(fleshy) < 3:
+        return ""
+    which = ", ".join(skeleton.names[j] for j in sorted(standing + fleshy)[:NAMED])
+    return f"no leg was found, but {which} may be some"
