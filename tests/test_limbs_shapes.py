@@ -156,7 +156,7 @@ def test_what_speaks_against_a_reading_is_one_sentence() -> None:
     assert "thigh.R, with skin, is part of no limb" in doubt(*others, left)
     short = replace(left, joints=left.joints[:2])
     assert "the left leg ends at shin.L, but its skin goes on" in doubt(*others, short, right)
-    assert "are read as an arm and called otherwise" in doubt(*others, replace(left, kind="arm"), right)
+    assert "are read as an arm, but called a leg" in doubt(*others, replace(left, kind="arm"), right)
     arms = [c for c in others if c.kind == "arm"]
     assert "are read as a leg" in doubt(left, right, *(replace(c, kind="leg") for c in arms))
 

@@ -1,8 +1,9 @@
-"""What speaks against the reading of a figure's limbs: flesh that no limb has, names that say otherwise."""
+"""What speaks against the reading of a figure's limbs: skin that belongs to no limb, names that say otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _unread(tree: JointTree, root: int, chains: Sequence[Chain]) -> str:
 
 
 def _cut_short(tree: JointTree, chains: Sequence[Chain]) -> str:
-    """Legs that end far before their flesh does."""
+    """The first leg that ends far before its skin does."""
     if tree.skin is None:
         return ""
     for chain in chains:
@@ -81,7 +82,7 @@ def _cut_short(tree: JointTree, chains: Sequence[Chain]) -> str:
             continue
         last = chain.joints[-1]
         rest = tree.skeleton.rest[0]
-        length = sum(tree.distance(a, b) for a, b in zip(chain.joints, chain.joints[1:], strict=False))
+        length = sum(tree.distance(a, b) for a, b in pairwise(chain.joints))
         beyond = [j for j in tree.skeleton.carried_by(last) if tree.skin[j] > 0.0 and j not in tree.asides]
         way = max((float(np.linalg.norm(rest[j] - rest[last])) for j in beyond), default=0.0)
         if way > GOES_ON * length and way > SMALL * tree.span:
@@ -91,8 +92,8 @@ def _cut_short(tree: JointTree, chains: Sequence[Chain]) -> str:
 
 def _contrary(tree: JointTree, chains: Sequence[Chain], four_legged: bool) -> str:
     """A leg whose joints are called an arm's, on two legs, or an arm whose joints are called a leg's."""
-    for chain in chains:
-        if chain.kind not in ("leg", "arm") or four_legged:
+    for chain in chains if not four_legged else ():
+        if chain.kind not in ("leg", "arm"):
             continue
         said = [hints(tree.skeleton.names[j]) & {"leg", "arm"} for j in chain.joints]
         other = "arm" if chain.kind == "leg" else "leg"
@@ -101,7 +102,8 @@ def _contrary(tree: JointTree, chains: Sequence[Chain], four_legged: bool) -> st
             continue  # the arms of a beast that stands up
         if sum(s == {other} for s in said) > max(1, sum(chain.kind in s for s in said)):
             joints = ", ".join(tree.skeleton.names[j] for j in chain.joints[:NAMED])
-            return f"{joints} are read as {'a leg' if chain.kind == 'leg' else 'an arm'} and called otherwise"
+            read, called = ("a leg", "an arm") if chain.kind == "leg" else ("an arm", "a leg")
+            return f"{joints} are read as {read}, but called {called}"
     return ""
 
 

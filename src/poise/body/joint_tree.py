@@ -36,7 +36,7 @@ ANCHOR = 0.25
 FEWEST_VERTICES, MIRRORED = 20.0, 0.02
 """Of so many vertices and more, mirrored bones move equally many within this share [1]."""
 
-FLESH = 0.2
+TRUNK = 0.2
 """Joints above the first fork with so much of the skin are the trunk, as a share of all [1]."""
 
 CARRIES = 0.4
@@ -240,15 +240,15 @@ class JointTree:
     def find_root(self) -> int:
         """The pelvis: the first joint from the file's root at which limb-sized branches part, or a tail beside it."""
         joint = 0
-        while len(kids := self._bodies(joint)) == 1 and self._leads_to_hub(kids[0]):
+        while len(kids := self._figure_branches(joint)) == 1 and self._leads_to_hub(kids[0]):
             joint = kids[0]
         above = list(reversed(self.skeleton.ancestors(joint)))
-        if self.skin is not None and self.skin[above].sum() > FLESH * self.skin.sum():
+        if self.skin is not None and self.skin[above].sum() > TRUNK * self.skin.sum():
             return next(j for j in above if self.skin[j] > 0.0)  # the trunk of a figure without legs
         return next((j for j in above if self._bears_beside(j, joint)), joint)
 
-    def _bodies(self, joint: int) -> list[int]:
-        """Branches as long as limbs; on a joint without skin not a ball or a table, a bone or two beside the trunk."""
+    def _figure_branches(self, joint: int) -> list[int]:
+        """Branches as long as limbs. On a joint without skin, props of one or two bones beside the trunk are none."""
         kids = self.major(joint, LIMB)
         if self.skin is None or self.skin[joint] > 0.0 or len(kids) < 2:
             return kids
@@ -351,7 +351,7 @@ class JointTree:
     def _leads_to_pair(self, joint: int) -> bool:
         """Whether limbs with a left and a right begin further down a branch."""
         pair = next(iter(self.pair_up(self.major(joint, SMALL))[0]), ())
-        if any(map(self.is_sided, pair)) or (pair and self._mirror(*pair)):
+        if any(map(self.is_sided, pair)) or (pair and self._mirrored(*pair)):
             return max(map(self.weight, pair)) >= LIMB
         return any(self._leads_to_pair(kid) for kid in self.major(joint, LIMB) if not self.is_sided(kid))
 
@@ -380,7 +380,7 @@ class JointTree:
                 unlike = abs(self.weight(a) - self.weight(b)) / max(self.weight(a), self.weight(b))
                 sides, mirrored = {self.side(a), self.side(b)}, self.are_twins(a, b)
                 drawn_alike = self._have_one_shape(a, b)
-                if len(sides) == 2 and not mirrored and not ("" in sides and drawn_alike) and not self._mirror(a, b):
+                if len(sides) == 2 and not mirrored and not ("" in sides and drawn_alike) and not self._mirrored(a, b):
                     continue
                 if not mirrored and across is not None and not self._is_apart_along(a, b, across):
                     continue
@@ -400,7 +400,7 @@ class JointTree:
                 left_over.remove(b)
         return pairs, left_over
 
-    def _mirror(self, a: int, b: int) -> bool:
+    def _mirrored(self, a: int, b: int) -> bool:
         """Whether two branches mirror each other at rest, whatever their names say: one may have been mistyped."""
         first, second, rest = self.path(a), self.path(b), self.skeleton.rest[0]
         alike = len(first) == len(second) and np.allclose(self.lengths[first[1:]], self.lengths[second[1:]], rtol=0.1)

@@ -348,10 +348,9 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
     at = tree.poses.positions
     way = float(sum(tree.lengths[j] for j in path[1:]))
-    is_control = (
-        tree.skin is not None and tree.skin[hub] <= 0.0 and way > 2.0 * SMALL * tree.span
-    )  # it may lie on the ground
-    behind = hub == root or hub in tree.skeleton.ancestors(root)
+    # a control without skin may lie on the ground
+    is_control = tree.skin is not None and tree.skin[hub] <= 0.0 and way > 2.0 * SMALL * tree.span
+    is_at_root = hub == root or hub in tree.skeleton.ancestors(root)
     away = at[:, tree.path(kid)[-1]] - at[:, path[0] if is_control else hub]
     rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
     if not path:
@@ -363,9 +362,9 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     above = hub == chest != root and "tail" not in named and (rises or goes_on or "trunk" not in named)
     if named & {"head", "neck"} or above:
         kind = "neck"
-    elif "trunk" in named and "tail" not in named and (rises or not behind or chest == root):
+    elif "trunk" in named and "tail" not in named and (rises or not is_at_root or chest == root):
         kind = "spine"  # what goes on behind the pelvis is a tail, however it is called
-    elif "tail" in named or (behind and not rises):
+    elif "tail" in named or (is_at_root and not rises):
         kind = "tail"
     elif not has_hubs and rises:
         kind = "neck"

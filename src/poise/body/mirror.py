@@ -1,4 +1,4 @@
-"""What a left and a right have to do with each other, by names and by the rest pose."""
+"""Left and right of a skeleton, by names and by the rest pose."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 
 ACROSS = 0.97
-"""Joints of a left and a right limb lie apart along one line, up to this cosine [1]."""
+"""Cosine beyond which two ways from a right to a left joint have one direction [1]."""
 
 
 def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], least: float) -> Array | None:
     """Unit direction from right to left in the rest pose, by all joints whose names say their sides.
 
-    None where they lie apart by less than `least` together [m].
+    None where they are together no farther apart than `least`.
 
     Args:
         skeleton: The joints.
         twins: Side and mirrored joint of those that `twins_of` found.
-        least: [m].
+        least: Length of the sum of the ways from right to left that says nothing [m].
     """
     names, rest = skeleton.names, skeleton.rest[0]
     sided = {(side_of(n), without_side(n), len(skeleton.ancestors(j))): j for j, n in enumerate(names) if side_of(n)}
@@ -39,7 +39,7 @@ def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], le
 
 
 def lie_apart(first: Array, second: Array, least: float) -> bool:
-    """Whether two rows of joints, shapes (N, 3) [m], lie apart along one line, where by more than `least` [m]."""
+    """Whether joints of two rows (N, 3) [m] that are farther apart than `least` [m] are so along one direction."""
     apart = first - second
     far = np.linalg.norm(apart, axis=-1)
     ways = apart[far > least] / far[far > least, None]
