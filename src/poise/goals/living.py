@@ -168,7 +168,13 @@ class Gaze(Goal):
 def wander(time: float, pendulum: float, tempo: float, *, knee: float = Sway.knee, seed: int = Sway.seed) -> Array:
     """Place, velocity and acceleration of the center of mass as it sways, ahead and aside, shape (3, 2).
 
-    In parts of the root mean square of the center of pressure, see `Sway`.
+    In parts of the root mean square of the center of pressure, see `Sway`: [1], [1/s] and [1/s²].
+
+    Args:
+        time: Since the figure began to stand [s].
+        pendulum: ω of the inverted pendulum [1/s].
+        tempo: Of the figure, see `Body.tempo` [1].
+        knee, seed: As in `Sway`.
     """
     rates, phases, sizes = _waves(seed, knee)
     rates = rates / tempo

@@ -41,8 +41,8 @@ SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
 SLOW, AT_ONCE = 0.6, 0.04
 """A mass that rises slower than this part of its speed at take-off is brought to that within this time [s]."""
-LETS = 0.03
-"""In the air the leg behind swings as the one ahead lets it: its way ahead has this part of its weight."""
+WAITS = 0.03
+"""In the air the leg behind waits for the one ahead: the weight of its level way is multiplied by this [1]."""
 LOWERS, LAST, SOONER = 0.08, 0.03, 0.01
 """In its last part a foot comes straight down [s]; it is asked to arrive no sooner than this, and so much before the
 center of mass is at its height at landing [s]."""
@@ -200,7 +200,7 @@ class PlaceFoot(Goal):
             up = 6.0 * (height - lowest) / span**2 - (4.0 * foot.velocity[2] - 2.0 * down) / span
         else:
             phase = min(max(1.0 - left / swings, 0.0), 1.0)
-            lift, rate = 6.75 * self.lift * scale, 1.0 / swings
+            lift, rate = 6.75 * self.lift * scale, 1.0 / swings  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
             height = ground + lift * phase * (1.0 - phase) ** 2
             speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
             bend = lift * rate**2 * (6.0 * phase - 4.0)
@@ -209,7 +209,7 @@ class PlaceFoot(Goal):
         across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
         desired = np.array([*across, min(max(up, -most), most)])
         carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
-        along = 1.0 if carries or self.foot == "stance" else LETS
+        along = 1.0 if carries or self.foot == "stance" else WAITS
         weight = self.weight * np.array([along, along, 1.0])
         return [Objective(foot.quantity, desired, weight, "place foot")]
 

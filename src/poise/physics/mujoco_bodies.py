@@ -36,7 +36,7 @@ SLOW = 0.5
 """A body rests where no point of it moves faster than this, times the margin [1/s]."""
 
 GIVES_WAY = 0.035
-"""Parts of a figure lighter than this part of its mass, such as arms, are in nobody's way [1]."""
+"""A body of a figure with less than this share of its mass, such as an arm, is no obstacle [1]."""
 
 
 class Bodies:
@@ -134,9 +134,9 @@ class Bodies:
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         self._tree_of_geom = self._tree_of_body[self.geom_body]
         names = [m.geom(g).name for g in range(m.ngeom)]
-        is_none = np.array(["/point " in n or n.startswith("ground/") for n in names], dtype=np.bool_)
-        light = GIVES_WAY * m.body_subtreemass[self._root] * np.append(self.is_figure, False)[self._tree_of_body]
-        self._is_obstacle = self._is_convex & ~is_none & (self.masses >= light)[self.geom_body]
+        is_part = np.array(["/point " not in n and not n.startswith("ground/") for n in names], dtype=np.bool_)
+        least = GIVES_WAY * m.body_subtreemass[self._root] * np.append(self.is_figure, False)[self._tree_of_body]
+        self._is_obstacle = self._is_convex & is_part & (self.masses >= least)[self.geom_body]
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
         self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
         self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
@@ -417,7 +417,7 @@ class Bodies:
         return out
 
     def obstacles(self, figure: int) -> tuple[Index, Index]:
-        """Capsules of a figure without feet and what gives way, and what it may run into, as geoms of the engine."""
+        """Geoms of a figure that may run into something, and what it may run into; feet and light parts are none."""
         own = self._own_geoms[figure][2]
         return own[self._is_obstacle[own]], np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
 

@@ -1,4 +1,4 @@
-"""What stands in a figure's way: it sees what is there, before it touches it."""
+"""What stands in a figure's way, before it touches it."""
 
 # pyright: reportAttributeAccessIssue=false
 # mujoco's own functions are compiled and carry no types
@@ -11,23 +11,23 @@ from poise.core.typing import Array
 from poise.physics.mujoco_bodies import Bodies
 
 TOUCH, TRIES = 0.02, 8
-"""A part of a body that came so near to something met it [m]; so often a part is brought nearer."""
+"""A part of a body that comes this near to something meets it [m]; to come there it is moved on at most so often."""
 AGAINST = 0.3
-"""What is met counts where it pushes back along the way by this part of its force [1]; the rest is passed."""
+"""What is met is in the way if more than this share of its force pushes back along the way [1]; else it is passed."""
 
 
 def way_ahead(bodies: Bodies, figure: int, way: Array, reach: float, least: float, seconds: float) -> float:
     """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
-    Every part of the figure is moved straight along the way, as far as it can go.
+    Every part of the figure is moved straight along the way, as far as it can go, and then put back.
 
     Args:
         bodies: Where they are now.
         figure: Its number.
         way: Horizontal, shape (2,), of length 1.
         reach: From the root [m].
-        least: What resists a push along the way like less than this mass is pushed on [kg].
-        seconds: What comes toward the figure comes nearer for so long [s].
+        least: Things with less mass than this against a push along the way do not count, see `resistance` [kg].
+        seconds: Things that come toward the figure are taken to come nearer for so long [s].
     """
     m, d = bodies.engine
     own, others = bodies.obstacles(figure)

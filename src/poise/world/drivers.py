@@ -73,8 +73,8 @@ class Driver(abc.ABC):
         q, v: Its pose (nq,) and velocity (nv,).
         friction: Least friction of what the figure touches; its world says so before it begins.
         walls: What stands around it and never falls, as far as the scene file says; likewise.
-        room: How far ahead of its root the first thing in its way is, see `way_ahead`. Its world says so, too.
-        seed: What it does by chance differs from what others do.
+        room: How far ahead of its root the first thing in its way is [m], see `way_ahead`. Its world says so, too.
+        seed: Of what it does by chance; its world gives every figure another.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
         drawn: A motion of the figure's own file, for its skin.
@@ -230,7 +230,7 @@ class Clip(Driver):
         return playback.between((earlier, now, pose), frame, going.rate, forces, touch), (now, pose)
 
     def _room(self, way: Array, reach: float, seconds: float) -> float:
-        """How far what it sees in its way is; a figure that does not look sees only what it touches already."""
+        """How far ahead of it the first thing in its way is [m]; a blind figure looks only while something holds it."""
         if not self._sees and not self._going.is_held:
             return reach
         return self.room(way, reach, HEAVY * self._playback.figure.mass, seconds)

@@ -100,7 +100,7 @@ def read_scene(
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
         loose = pieces(count, seed, way=way, scale=scale, terrain=terrain, without=without)
-        return Surroundings(_mjcf([_ground(terrain.ground), *loose]), rubble=_names(count))
+        return Surroundings(_mjcf([_ground(terrain.ground), *loose]), rubble=frozenset(map(_piece, range(count))))
     path = Path(text)
     if path.suffix.lower() == ".xml":
         return Surroundings(read_text(path, limit=MOST_BYTES))
@@ -175,7 +175,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
         own, ends = _rope(rope, path)
         out += own
         joins += ends
-    loose = _names(0 if file.rubble is None else file.rubble.count)
+    loose = frozenset(map(_piece, range(0 if file.rubble is None else file.rubble.count)))
     return Surroundings(_mjcf(out, joins), scene.balls, tuple(carried), loose)
 
 
@@ -350,9 +350,9 @@ def inside_figures(bodies: Bodies) -> frozenset[str]:
     """Names of the scene's loose bodies that overlap a figure in the state last moved to."""
     d = bodies.engine[1]
     parts = bodies.geom_body[d.contact.geom[d.contact.dist < 0.0]]
-    known = [(int(a), int(b)) for pair in parts for a, b in (pair, pair[::-1])]
-    own = [bodies.names[a] for a, b in known if bodies.is_loose(a) and bodies.names[b].partition("/")[0].isdigit()]
-    return frozenset(name.removeprefix("scene/") for name in own)
+    both = [(int(a), int(b)) for pair in parts for a, b in (pair, pair[::-1])]
+    names = [bodies.names[a] for a, b in both if bodies.is_loose(a) and bodies.names[b].partition("/")[0].isdigit()]
+    return frozenset(name.removeprefix("scene/") for name in names)
 
 
 def overlaps(bodies: Bodies, figures: Sequence[str], scale: float) -> list[str]:
@@ -434,7 +434,7 @@ def pieces(
             shape = f'type="box" size="{half[0]!r} {half[1]!r} {half[2]!r}"'
         else:
             shape = f'type="capsule" size="{half[0]!r} {half[1]!r}"'
-        if (name := f"piece {k + 1}") in without:
+        if (name := _piece(k)) in without:
             continue
         out += [
             f'    <body name="{name}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
@@ -444,9 +444,9 @@ def pieces(
     return out
 
 
-def _names(count: int) -> frozenset[str]:
-    """Of so many pieces of rubble."""
-    return frozenset(f"piece {k + 1}" for k in range(count))
+def _piece(k: int) -> str:
+    """Name of a piece of rubble, counted from 0."""
+    return f"piece {k + 1}"
 
 
 def _place(rng: np.random.Generator, way: Array, width: float, clear: float) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from poise.filter.goal import PENDULUM, smooth
 from poise.filter.reference import Touch
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
-from poise.goals.living import Sway, wander
+from poise.goals.living import Breathe, Sway, wander
 from poise.native import Block
 from poise.physics import Model, State
 
@@ -54,13 +54,11 @@ WAITS, ROOM, HEAVY = 0.3, 0.35, 0.25
 """A figure that is held goes on if nothing has touched it for the first time [s]. It stands no nearer than the second
 to what it sees in its way [m], from the root; what is lighter than the third, a part of its mass, does not count."""
 LOOKS, BRAKES = 0.05, 0.3
-"""It looks ahead so often [s]. It begins to come to a stand at least so long before [s]."""
+"""It looks ahead once in the first time [s]. It begins to come to a stand at least the second before it [s]."""
 UNHURRIED = 0.15
 """Half-life of changes of a clip's speed where nothing touched the figure [s]."""
 GOLDEN = 0.618
 """Breaths of one figure and the next are this part of a breath apart [1]."""
-BREATH = 4.0, 0.7
-"""Period of a breath [s], and how far the chest turns [deg], as in `goals.living.Breathe`."""
 BELOW = 0.15
 """A foot stands below the body if it is no farther ahead or behind than this part of the leg's length [1]."""
 
@@ -84,7 +82,7 @@ class Stands(NamedTuple):
     life: Array
 
     def next(self, frame: float, dt: float, since: float = -BACK) -> int:
-        """Index of the first stand from so long after a frame to `FAR` after it [s]; −1 for none."""
+        """Index of the first stand from `since` [s] to `FAR` after a frame; −1 for none."""
         ahead = self.frames - frame
         k = int(np.searchsorted(ahead, since / dt))
         return k if k < len(ahead) and ahead[k] * dt < FAR else -1
@@ -362,10 +360,16 @@ def _swaying(state: State, standing: Index, way: Array, chest: int) -> Array:
 
 
 def alive(time: float, seed: int, scale: float) -> Array:
-    """How far the center of mass of a figure that stands sways ahead and aside [m], and its chest turns [rad], (3,)."""
+    """How far the center of mass of a figure that stands sways ahead and aside [m], and its chest turns [rad], (3,).
+
+    Args:
+        time: [s].
+        seed: Number of the figure; no two sway and breathe as one.
+        scale: Leg length over 0.82 m [1].
+    """
     tempo = scale**-0.5
     place = wander(time, PENDULUM * tempo, tempo, seed=Sway.seed + seed)[0]
-    breath = np.radians(BREATH[1]) * np.sin(2.0 * np.pi * (time / BREATH[0] + seed * GOLDEN))
+    breath = np.radians(Breathe.degrees) * np.sin(2.0 * np.pi * (time / Breathe.period + seed * GOLDEN))
     return np.array([scale * Sway.ahead * place[0], scale * Sway.aside * place[1], breath])
 
 
