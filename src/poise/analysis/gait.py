@@ -294,7 +294,7 @@ def is_on_the_spot(clip: Analysis) -> bool:
 
 
 def goes_on_the_spot(motion: Motion, character: Character, touch: Touching | None = None) -> bool:
-    """The same of a motion; how its character touches the ground is found where it is not given."""
+    """Whether a motion of a character goes on the spot, see `is_on_the_spot`; its touches are found where not given."""
     leg = character.leg_length
     if np.any(in_place_velocity(motion)):
         return True

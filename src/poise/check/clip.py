@@ -257,7 +257,7 @@ def is_ground_given(motion: Motion, wanted: Wanted) -> bool:
 
 
 def figure_on(motion: Motion, wanted: Wanted) -> Character:
-    """The character fitted to a motion as it would be on level ground, where it is on a ground that is known."""
+    """The character fitted to a motion, which is first put on level ground where its own ground is known."""
     lying = carried_ground(motion) if wanted.floor is None else None
     if wanted.terrain is not None:
         way, height = direction_of_travel(motion), wanted.floor or 0.0

@@ -245,8 +245,8 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
     """What nobody can tell of a clip."""
     found: dict[str, str] = {}
     leg, motion = clip.character.leg_length, clip.motion
-    under = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.hips
-    height, mass = (float(np.median(h)) / leg for h in (clip.hips, clip.com[:, 2] - under))
+    ground = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.hips
+    height, mass = (float(np.median(h)) / leg for h in (clip.hips, clip.com[:, 2] - ground))
     if height < at.LOW_HIPS and mass > at.LOW_MASS:
         found["limbs"] = "it is not clear which bones are legs and hips"
     if not is_floor_given:

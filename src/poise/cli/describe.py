@@ -110,8 +110,8 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
     found |= {"in_place": on_the_spot, "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
     if on_the_spot and not floor.any():
         warnings.append(
-            "The clip goes on the spot: its hips stay, and none of its feet stands. Its feet do not show how fast it "
-            "would travel."
+            "The clip goes on the spot: its hips stay, and no foot stands. So its feet do not show how fast it would "
+            "travel."
         )
     elif on_the_spot:
         warnings.append(
@@ -234,7 +234,8 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
     except PoiseError as error:
         warnings.append(f"No character fits this skeleton: {error}")
         return None
-    warnings += filter(None, [character.skeleton.found.get("doubted")])
+    if doubt := character.skeleton.found.get("doubted"):
+        warnings.append(doubt)
     return character
 
 

@@ -35,7 +35,7 @@ SHEET_ROWS = 40
 """Variants on the contact sheet."""
 HINGED = (".txt", ".json", ".csv")
 """Clips whose joints are hinges of a character beside them; variants turn joints about any axis, so they become GLB."""
-NOT_PLAUSIBLE = "The check finds something new"
+NEW_FINDINGS = "The check finds something new"
 TABLE, SHEET = "variants.json", "sheet.png"
 
 
@@ -93,7 +93,7 @@ def vary(
     kept = sum(v["kept"] for v in table["variants"])
     made = f" ({earlier} were tried before)" if earlier else ""
     for d in done:
-        if d.state == "failed" and not d.message.startswith(NOT_PLAUSIBLE):
+        if d.state == "failed" and not d.message.startswith(NEW_FINDINGS):
             note(f"{d.name}: {d.message}")
     spread = table["apart_median"]
     far = (
@@ -112,7 +112,7 @@ def _was_tried(before: Done | None, job: Job) -> bool:
     """Whether a variant was made and judged before, of the same clip; one that was dropped has no file."""
     if before is None or before.key != job.key:
         return False
-    return before.state == "done" or before.message.startswith(NOT_PLAUSIBLE)
+    return before.state == "done" or before.message.startswith(NEW_FINDINGS)
 
 
 def _names(files: tuple[Path, ...], folder: Path, clip: str | None) -> dict[tuple[Path, str | None], str]:
@@ -143,7 +143,7 @@ def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = 
     drawn = edit.draw(motion, character, seed, index)
     tried = edit.make(motion, character, drawn, before)
     if why := edit.reasons(tried):
-        raise InvalidValue(f"{NOT_PLAUSIBLE} ({why})")
+        raise InvalidValue(f"{NEW_FINDINGS} ({why})")
     poise.io.save(tried.motion, output)
     shape = edit.shape_of(tried.motion)
     distance = edit.distance(shape, edit.shape_of(motion)) / noise

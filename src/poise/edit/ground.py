@@ -64,11 +64,11 @@ def ground(
     Where the feet that stand are all above or in the floor, the root comes down or up with them first: a body that
     hovers, or rises while it stands. While a foot touches, the slip of what it stands on is taken out, so rolling
     from heel to toe and turning on the ball stay; a foot that hovers comes down, and one that is in the floor comes
-    up. A foot that drags far while the hips are low still drags. In the air the correction goes smoothly
-    from one stance to the next, and to none where the foot is in the air for long. The foot keeps its orientation;
-    knees keep their side, bend the way they bend, and what is added to them changes smoothly: near the straight leg,
-    and in glitches, that is worth more than the last millimeter of the foot. The root gives way where legs would be too
-    short or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
+    up. A foot that drags far while the hips are low is not locked. In the air the correction goes smoothly from one
+    stance to the next, and to none where the foot is in the air for long. The foot keeps its orientation; knees keep
+    their side, bend the way they bend, and what is added to them changes smoothly: near the straight leg, and in
+    glitches, that is worth more than the last millimeter of the foot. The root gives way where legs would be too short
+    or long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
     At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
     `poise check` measures of either clip, with the character that it fits to it where none is given.
 
@@ -342,5 +342,5 @@ def _cautions(
         way = "up" if lifted[np.argmax(np.abs(lifted))] > 0.0 else "down"
         notes.append(f"The body goes {way} by as much as {100.0 * most:.3g} cm, to spare legs or to leave the floor.")
     if drags(motion, fixed, legs):
-        notes.append("Feet that drag far while the hips are low still drag: the knees or hands carry the body there.")
+        notes.append("Feet that drag far while the hips are low are not locked: knees or hands carry the body there.")
     return tuple(notes)

@@ -92,7 +92,7 @@ def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching
     """
     columns = {leg: points_of(ground.character, leg, touch) for leg in legs}
     standing = {leg: touch.flags[:, columns[leg]].any(axis=1) & ~ground.is_glitch for leg in legs}
-    shifts = {leg: _foot(motion, ground, touch, columns[leg], blend) for leg in legs}
+    shifts = {leg: _shift(motion, ground, touch, columns[leg], blend) for leg in legs}
     height = _lifted(motion, ground, touch, columns, _root_height(motion, ground, legs, shifts, standing, blend))
     start = motion
     if height.any():
@@ -111,19 +111,20 @@ def plant(motion: Motion, ground: Ground, legs: tuple[Leg, ...], touch: Touching
     return solve_legs(start, targets, np.arange(motion.frame_count), bends)
 
 
-def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend: float) -> Array:
+def _shift(motion: Motion, ground: Ground, touch: Touching, columns: Index, blend: float) -> Array:
     """What one foot should be moved by [m], shape (F, 3)."""
-    return correction(_seen(motion, ground, touch, columns), blend, may_slip=ground.may_slip)
+    return correction(_foot(motion, ground, touch, columns), blend, may_slip=ground.may_slip)
 
 
 def drags(motion: Motion, ground: Ground, legs: tuple[Leg, ...]) -> bool:
-    """Whether some foot drags over the ground while the hips are low, and so is left to drag."""
+    """Whether some foot drags over the ground while the hips are low, and so is not locked."""
     touch = ground.touch(motion)
-    seen = [_seen(motion, ground, touch, points_of(ground.character, leg, touch)) for leg in legs]
-    return not ground.may_slip and any(_drags(foot, *slip) for foot in seen for slip in _slips(foot))
+    feet = [_foot(motion, ground, touch, points_of(ground.character, leg, touch)) for leg in legs]
+    return not ground.may_slip and any(_drags(foot, *slip) for foot in feet for slip in _slips(foot))
 
 
-def _seen(motion: Motion, ground: Ground, touch: Touching, columns: Index) -> Foot:
+def _foot(motion: Motion, ground: Ground, touch: Touching, columns: Index) -> Foot:
+    """How a foot moves whose contact points are these columns."""
     hips = hips_over(motion, ground.terrain)
     is_hand = not touch.is_foot[columns].any()
     return Foot(
@@ -229,7 +230,7 @@ It hangs on the foot alone and not on which points count as touching, so that wh
 SLIPS = 0.008
 """A stance that slips no further than this from its mean place stands still, for a leg of 0.82 m [m]."""
 DRAGS = 0.05
-"""One that goes farther than this from its mean place while the hips are low drags, as it may, leg 0.82 m [m]."""
+"""One that goes farther than this from its mean place while the hips are low is not locked, leg 0.82 m [m]."""
 OFF, LEFT = 0.0045, 0.0015
 """A foot this far from the floor is put within the second of it, for a leg of 0.82 m [m]; `poise check` takes 5 mm."""
 LIFT_SECONDS = 0.12
@@ -254,7 +255,7 @@ class Foot:
         is_glitch: Frames that say nothing, shape (F,); corrections pass over them.
         drift: Velocity of the ground (in a clip on the spot) [m/s], shape (3,).
         size: Leg length over 0.82 m.
-        carries: Whether it carries the body over a stance, from its first frame to its last; else it may drag.
+        carries: Whether it carries the body in a stance, given by its first and last frame; else it may drag.
     """
 
     times: Array
@@ -343,6 +344,7 @@ def _slips(foot: Foot) -> Iterator[tuple[int, int, Array]]:
 
 
 def _drags(foot: Foot, first: int, last: int, way: Array) -> bool:
+    """Whether a stance, given as by `_slips`, drags far without carrying the body."""
     return bool(np.linalg.norm(way, axis=1).max() > DRAGS * foot.size) and not foot.carries(first, last)
 
 

@@ -41,9 +41,8 @@ SWING, SWING_LENGTH, SWING_POWER = 1.6, 1.5, 0.25
 """A foot swings for this dimensionless time over SWING_LENGTH leg lengths, walking or running; longer swings take
 longer, with this power. Most of the correctly labeled test clips keep to it within 25 %."""
 
-
 ALOFT = 0.25
-"""Feet that move at the same time for this share of their way run, and nothing carries the body in between [1]."""
+"""In a run both feet move in at least this share of the time in which one does: nothing carries the body then [1]."""
 RUN_FALL, RUN_FALL_SPREAD = 0.85, 0.35
 """The body of a runner falls with at least the first [g] for a moment; spread of the logarithm below it [1]. Correctly
 labeled runs begin at 0.9 g."""

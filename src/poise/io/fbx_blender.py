@@ -58,7 +58,7 @@ def open_file(path: str, kind: str, made: str, rate: float) -> None:
             key_what_stands(root, version)
             turn_skins(root, version)
         except Exception as error:  # a bind pose that says nothing
-            print(f"poise: skins stay as they are: {error!r}")
+            print(f"poise: bones and skins stay as they are: {error!r}")
     skin_every_vertex()
     put_keys_on_frames(rate)
 

@@ -24,7 +24,8 @@ MAX_DEPTH = 500
 """No creature has more joints, and none hangs on more ancestors."""
 
 UNIFORM, MOST_UNEVEN = 1e-3, 1.5
-"""Scales of the three axes that agree this well, relatively, count as one."""
+"""Scales of the three axes that agree this well, relatively, count as one. Above the skeleton the largest may be so
+many times the smallest; then their mean is used [1]."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class Terrain:
         """
         _check("A step", "height", height, -100.0, 100.0)
         _check("A step", "distance", distance, -1e6, 1e6)
-        return cls(Steps(float(height), math.inf, float(distance)), f"step:{height:.12g}{_first(distance)}")
+        return cls(Steps(float(height), math.inf, float(distance)), f"step:{height:.12g}{_riser(distance)}")
 
     @classmethod
     def stairs(cls, rise: float, tread: float, *, distance: float = 1.0) -> Terrain:
@@ -109,7 +109,7 @@ class Terrain:
         _check("Stairs", "tread", tread, 0.05, 1e6)
         _check("Stairs", "distance", distance, -1e6, 1e6)
         return cls(
-            Steps(float(rise), float(tread), float(distance)), f"stairs:{rise:.12g},{tread:.12g}{_first(distance)}"
+            Steps(float(rise), float(tread), float(distance)), f"stairs:{rise:.12g},{tread:.12g}{_riser(distance)}"
         )
 
     @classmethod
@@ -293,8 +293,8 @@ class Terrain:
         return known
 
 
-def _first(distance: float) -> str:
-    """How a specification says where the first riser is, if it is not at its usual place."""
+def _riser(distance: float) -> str:
+    """End of a specification that says how far away the first riser is [m], "" at the usual distance."""
     return "" if distance == 1.0 else f",{distance:.12g}"
 
 

@@ -50,7 +50,7 @@ WAITING = 0.4
 """An actor that walks will step: the character does not before all feet have rested for so long, for a leg of 0.82 m
 [s]."""
 STUMBLING = 0.3
-"""Who stands and errs by more than this, in legs, does not wait for the actor [1]."""
+"""A character whose capture point errs by more than this, in legs, does not wait for that [1]."""
 STEP_TIME, STEP_HEIGHT = 0.2, 0.1
 """A recovery step takes so long, for a leg of 0.82 m [s], and lifts the foot so high, in legs."""
 LATE, SWUNG, LANDING = 0.5, 0.2, 0.12

@@ -43,7 +43,7 @@ class Follower(Protocol):
         ...
 
     def meet(self, actor: Character, pose: Array | None = None) -> Callable[[], None]:
-        """Get ready for an actor, in any thread: what this returns lets the actor begin, or take over, at once.
+        """Get ready for an actor, in any thread. A call of what this returns lets it begin, or take over, at once.
 
         Args:
             actor: Who.
@@ -388,12 +388,12 @@ class Filtering:
     def meet(self, actor: Character, pose: Array | None = None) -> Callable[[], None]:
         if self._mass is not None:
             actor = Character.fit(actor.skeleton, mass=self._mass)
-        filter = QuasiPhysicalFilter(actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options)
+        new = QuasiPhysicalFilter(actor, 1.0 / RATE, self._terrain, preset=self._preset, options=self._options)
 
         def take() -> None:
             for push in self._pushes if self.filter is None else ():
-                filter.push(push)
-            self.filter = filter
+                new.push(push)
+            self.filter = new
 
         return take
 

@@ -31,7 +31,7 @@ from poise.tracking.protocols.vmc import Humanoid
 from poise.tracking.run import RATE, RecordedActor, dressed
 
 CALIBRATE = 0.25
-"""An actor that is new is not followed sooner [s]."""
+"""A new actor is followed no sooner than so long after its first pose [s]."""
 BEHIND = 0.03
 """A run that is later than this skips the steps it missed [s]."""
 SWITCHING = 0.0005
@@ -137,7 +137,7 @@ def play(actor: RecordedActor, follower: Tracking, *, is_over: Callable[[], bool
 
 @dataclass
 class _NewActor:
-    """An actor that is being read: its poses seen, and what `_met` will answer."""
+    """An actor that is being read: how many of its poses came, and what `_met` will answer."""
 
     skeleton: Skeleton
     met: Future[tuple[Character, Callable[[], None]]]

@@ -1,13 +1,13 @@
 """A way of the center of mass that the character's own soles can keep, for an actor whose future is known.
 
 The actor's soles are often longer than the character's: the force on the ground that the actor's motion needs, at p*,
-then acts where the character has no foot. Of the place nearest to it within the soles, p, the capture point of the
-character must be
+then acts where the character has no foot. Let p be the place within the character's soles that is nearest to p*. Then
+the capture point of the character must be
 
     ξ(t) = ∫ ω exp(−ω (s − t)) p(s) ds,  s = t … ∞
 
-which is the only solution of ξ' = ω (ξ − p) that does not run away. Since all of it is linear, only what it differs
-from the actor's is computed: d = p − p*, then Δξ backwards and Δx forwards in time.
+which is the only solution of ξ' = ω (ξ − p) that does not run away. Since all of it is linear, only the difference from
+the actor's motion is computed: d = p − p*, then Δξ backwards and Δx forwards in time.
 """
 
 from __future__ import annotations
@@ -72,9 +72,14 @@ def plan_ahead(
     terrain: Terrain | None,
     poses: Array,
 ) -> Detour:
-    """Go through the actor's motion (F, nq) once without a body, and see which feet stand where. The rest as there.
+    """The detour of a character for a recorded actor: goes through the motion once, to see which feet stand where.
 
-    The motion and the feet are left as they were.
+    The motion is rewound and the feet are copied, so both are left as they were.
+
+    Args:
+        motion: The actor, before its first pose.
+        retargeter, feet, bends, dt, floor, terrain: As in `TargetGenerator`.
+        poses: All that the actor will do, shape (F, nq).
     """
     feet = copy.deepcopy(dict(feet))
     generator = TargetGenerator(motion, retargeter, feet, bends, dt, floor, terrain)

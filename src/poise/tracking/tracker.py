@@ -64,7 +64,7 @@ FIRST, HARDEST = 10.0, 1e3
 LOST, STRICTLY_LOST = 2.3, 1.8
 """So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 BEGINNING_ROUNDS = 4
-"""Rounds in which a pose is moved on to the targets while a run begins; the first takes as many as it needs."""
+"""Rounds in which a pose is moved on to the targets while a run begins; the first pose may take 200."""
 JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
 STILL, STILL_TIME = 0.3, 0.4
@@ -252,7 +252,7 @@ class PerformanceTracker:
     # --- beginning
 
     def prepare(self, pose: Array) -> None:
-        """Do before the first step what it would take long for, with a pose (nq,) that is like the actor's first."""
+        """Find the first pose before the first step, since that takes long, for a pose (nq,) like the actor's first."""
         generator = self._begin(pose)
         generator.motion.advance(pose)
         self.targets = self._next_targets(generator)
