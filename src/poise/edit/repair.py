@@ -227,8 +227,7 @@ def repair(
         problem = problem_of(seen if round_ is None else looked_at(motion, frames), **more)
         changed_by = partial(_changed_by, motion, body, problem.figure, problem.spline, tuple(exact))
         limits = _limits(problem, asked, budget)
-        still = look(problem, np.zeros((problem.spline.count, problem.figure.size)))
-        states, curve = search(problem, still, limits, lambda number: count(done + number))
+        states, curve = search(problem, limits, lambda number: count(done + number))
         # who names a budget or an interval has decided already
         in_vain = budget is None and interval is None and not wanted and is_in_vain(curve[0], curve[-1])
         number = 0 if in_vain else len(curve) - 1
@@ -239,9 +238,7 @@ def repair(
             anew = problem_of(looked_at(changed_by(chosen), frames), made=chosen, **more)
             same = ("origins", "room", "lift", "looked", "path", "price", "ease")
             anew = replace(anew, **{name: getattr(problem, name) for name in same})
-            state = within(anew, look(anew, chosen), curve[number].weight, limits, rounds=ROUNDS[1])
-            curve[number] = point_of(anew, state, curve[number].weight)
-            chosen = state.coefficients
+            chosen, curve[number] = within(anew, chosen, curve[number].weight, limits, rounds=ROUNDS[1])
         if number and curve[number].left >= curve[0].left:  # the changed clip touches elsewhere
             number, chosen = 0, states[0]
         after = measured(changed_by(chosen)) if number else before

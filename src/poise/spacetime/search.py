@@ -111,24 +111,20 @@ class Limits(NamedTuple):
     gaze: float
 
 
-def search(
-    problem: Problem, start: Look, limits: Limits, on_weight: Callable[[int], object]
-) -> tuple[list[Array], list[Point]]:
+def search(problem: Problem, limits: Limits, on_weight: Callable[[int], object]) -> tuple[list[Array], list[Point]]:
     """Coefficients from the least change to the most physical within the limits, and what is to be seen of each.
 
-    `on_weight` is called before each weight with its number.
+    `on_weight` is called before each weight with its number. States are looked at anew: each takes much memory.
     """
-    states, curve = [start.coefficients], [point_of(problem, start, 0.0)]
-    state = start
+    states = [np.zeros((problem.spline.count, problem.figure.size))]
+    curve = [point_of(problem, look(problem, states[0]), 0.0)]
     for number, weight in enumerate(WEIGHTS):
         if curve[-1].left < ENOUGH:
             break
         on_weight(number)
-        tried = within(problem, state, weight, limits)
-        seen = point_of(problem, tried, weight)
+        coefficients, seen = within(problem, states[-1], weight, limits)
         if seen.left < GAIN * curve[-1].left:
-            state = tried
-            states.append(tried.coefficients)
+            states.append(coefficients)
             curve.append(seen)
         elif len(curve) > 1:
             break  # more weight buys nothing any more
@@ -140,21 +136,23 @@ def is_in_vain(before: Point, after: Point) -> bool:
     return after.left > SHARE * before.left or after.force > HOPELESS
 
 
-def within(problem: Problem, state: Look, weight: float, limits: Limits, rounds: int = ROUNDS[0]) -> Look:
-    """Steps at one weight; offsets beyond the budget become dearer until they keep it."""
-    price = problem.price
+def within(
+    problem: Problem, coefficients: Array, weight: float, limits: Limits, rounds: int = ROUNDS[0]
+) -> tuple[Array, Point]:
+    """Steps at one weight, and what they give; offsets beyond the budget become dearer until they keep it."""
+    price, state = problem.price, look(problem, coefficients)
     for _ in range(rounds):
         state = improve(problem, state, weight, price)
     for _ in range(TIGHTER):
         over = _excess(problem, state, limits)
         if over.max() <= 1.0:
-            return state
+            break
         price = price * np.maximum(1.0, 1.1 * over) ** 2
         state = improve(problem, state, weight, price)
     worst = float(_excess(problem, state, limits).max())
     if worst > 1.0:  # by a hair: all offsets give way
         state = look(problem, state.coefficients / worst)
-    return state
+    return state.coefficients, point_of(problem, state, weight)
 
 
 def _excess(problem: Problem, state: Look, limits: Limits) -> Array:
