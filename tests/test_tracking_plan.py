@@ -39,8 +39,9 @@ def test_the_future_of_a_recorded_actor_moves_the_center_of_mass_alone() -> None
     given = actor.since(actor.begin)
     led = PerformanceTracker(child, actor.character, floor=0.0, **given)
     live = PerformanceTracker(child, actor.character, floor=0.0, **{**given, "recorded": None})
+    strict = PerformanceTracker(child, actor.character, floor=0.0, root="strict", **given)
     places = []
-    for tracker in (led, live):
+    for tracker in (led, live, strict):
         tracker.prepare(actor.poses[0])
         assert tracker._generator is not None
         motion = tracker._generator.motion
@@ -50,6 +51,7 @@ def test_the_future_of_a_recorded_actor_moves_the_center_of_mass_alone() -> None
     off = np.abs(places[0] - places[1]).max(axis=1)
     assert 1e-4 < off[1] < FARTHEST * child.leg_length
     assert np.delete(off, 1).max() < 1e-9
+    assert np.abs(places[2] - places[1]).max() < 1e-9  # a root that is never held is not led
 
 
 def test_a_run_is_the_same_a_second_time() -> None:

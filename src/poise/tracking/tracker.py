@@ -329,7 +329,8 @@ class PerformanceTracker:
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
         about = motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
-        if self._recorded is not None and not motion.is_led:
+        # led, more fall whose root is never held
+        if self._recorded is not None and not motion.is_led and self.root != "strict":
             motion.lead(*plan_ahead(*about, self._recorded))
         self._generator = TargetGenerator(*about)
         return self._generator
