@@ -190,3 +190,9 @@ def test_a_doubtful_reading_is_told_once(monkeypatch: pytest.MonkeyPatch) -> Non
         fit(motion)
     assert [str(w.message) for w in heard if w.category is MotionWarning] == ["The limbs may be read wrongly."]
     assert "The limbs may be read wrongly." in describe_motion(motion, Path("figure.npz"))["warnings"]
+
+
+@pytest.mark.parametrize(("share", "last"), [(40.0, "hand.L"), (1.0, "forearm.L")])
+def test_a_hand_with_skin_that_never_turns_ends_its_arm(share: float, last: str) -> None:
+    skin = [share if "hand" in name else 40.0 for name, _, _ in SKINNED]
+    assert limbs(fit(figure(SKINNED, [n for n in MOVES if "hand" not in n], skin=skin)))["left_arm"][-1] == last
