@@ -362,6 +362,9 @@ def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> 
     assert parsed.tags.count("svg") == 2
     for name in FLAWS:
         assert name in parsed.words
+    text = page([hop], compare([]), load_profile("realistic"))
+    assert "<th>outside the limit</th>" in text
+    assert "<td>clip fails</td>" in text
 
 
 @needs_page

@@ -42,7 +42,10 @@ REPORT = {
         "time", "root_force_N", "root_moment_Nm", "com_m", "com_reference_m", "deviation_rms_deg", "contacts",
     },
 }  # fmt: skip
-EVENT = {"start", "duration", "joint_peak_deg", "root_peak_deg", "com_excursion_max_m", "com_back_s", "recovery_s"}
+EVENT = {
+    "start", "duration", "joint_peak_deg", "root_peak_deg", "com_excursion_max_m", "com_excursion_before_m",
+    "com_back_s", "recovery_s", "cut_by",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +109,21 @@ def test_a_push_is_felt_after_it_starts_and_not_before(walk: Path, tmp_path: Pat
     assert event.keys() >= EVENT
     assert event["com_excursion_max_m"] > 0.03
     assert event["force_N"] == [300.0, 0.0, 0.0]
+
+
+def test_a_push_that_comes_before_the_figure_is_back_cuts_the_first_and_tells_what_that_left(
+    walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pushes = ("--push", "chest 300 0 0 @0.2+0.1", "--push", "chest 200 0 0 @0.6+0.1")
+    _, report = simulate(walk, tmp_path / "out.bvh", *pushes)
+    first, second = report["events"]
+    assert (first["cut_by"], second["cut_by"]) == ("push", None)
+    assert first["com_excursion_before_m"] < 1e-9
+    assert 0.03 < second["com_excursion_before_m"] < second["com_excursion_max_m"]
+    said = " ".join(capsys.readouterr().out.split())
+    assert "not back before the next push" in said
+    left, most = (100 * second[f"com_excursion_{name}_m"] for name in ("before", "max"))
+    assert f"at most {most:.0f} cm off the clip ({left:.0f} cm before), not back before the end" in said
 
 
 def test_the_report_holds_what_the_interface_promises(walk: Path, tmp_path: Path) -> None:

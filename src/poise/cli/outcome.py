@@ -297,13 +297,14 @@ def _push_line(event: dict[str, Any]) -> str:
     if event["outcome"] == "fallen":
         return f"{what} it fell"
     back, moved = event["com_back_s"], 100 * event["com_excursion_max_m"]
+    after = f"back within {back:.1f} s" if (back or 0.0) >= 0.05 else f"back by the time the {event['kind']} ended"
     if back is None:
-        after = "not back before the end"
-    else:
-        after = f"back within {back:.1f} s" if back >= 0.05 else f"back by the time the {event['kind']} ended"
+        after = f"not back before the {f'next {cut}' if (cut := event['cut_by']) else 'end'}"
     stepped = "it stepped, " if event["outcome"] == "stepped" else ""
     lost = f"; {100 * min(missed, 1.0):.0f} % of it fell on glitches of the clip and is lost"
-    return f"{what} {stepped}center of mass moved {moved:.0f} cm, {after}{lost if missed > MISSED else ''}"
+    before = 100 * event["com_excursion_before_m"]
+    way = f"moved {moved:.0f} cm" if before < 1.0 else f"at most {moved:.0f} cm off the clip ({before:.0f} cm before)"
+    return f"{what} {stepped}center of mass {way}, {after}{lost if missed > MISSED else ''}"
 
 
 DEEP = 0.005

@@ -222,7 +222,7 @@ class Recorder:
                 "dual_residual_max": t.dual,
                 "dynamics_residual_max": t.dynamics,
             },
-            "events": [self._event(p, angles, moved, glitches, self._until(p, pushes, n)) for p in pushes],
+            "events": [self._event(p, angles, moved, glitches, *self._until(p, pushes, n)) for p in pushes],
             "per_frame": {
                 "time": self._times[:n].tolist(),
                 "root_force_N": self._root_force[:n].tolist(),
@@ -247,15 +247,17 @@ class Recorder:
     def _shift(self, n: int) -> Array:
         return np.array(self._figure.shifts[: max(n - 1, 1)]).reshape(-1, 2)
 
-    def _until(self, push: Force, pushes: tuple[Force, ...], n: int) -> int:
-        """Frames up to the next push, so that each event tells of its own."""
-        later = [p.start for p in pushes if p.start >= push.start + push.duration]
-        return min([n, *(int(np.ceil(start / self._figure.dt - 1e-9)) for start in later)])
+    def _until(self, push: Force, pushes: tuple[Force, ...], n: int) -> tuple[int, str | None]:
+        """Frames up to the next push or pull, so that each event tells of its own; and which of the two it is."""
+        later = [p for p in pushes if p.start >= push.start + push.duration]
+        after = min(later, key=lambda p: p.start, default=None)
+        frames = int(np.ceil(after.start / self._figure.dt - 1e-9)) if after else n
+        return (frames, after.kind) if after and frames < n else (n, None)
 
     def _event(
-        self, push: Force, angles: Array, moved: Array, glitches: npt.NDArray[np.bool_], n: int
+        self, push: Force, angles: Array, moved: Array, glitches: npt.NDArray[np.bool_], n: int, cut_by: str | None
     ) -> dict[str, Any]:
-        """What one push did in the first n frames, against the reference."""
+        """The first n frames against the reference from one push on; what earlier ones left is counted in."""
         angles, moved = angles[:n], moved[:n]
         dt = self._figure.dt
         duration = float(min(push.duration, self._times[n - 1]))
@@ -279,8 +281,10 @@ class Recorder:
             "joint_peak_deg": float(angles[first:, 1:].max(initial=0.0)),
             "root_peak_deg": float(angles[first:, 0].max(initial=0.0)),
             "com_excursion_max_m": float(excursion[first:].max(initial=0.0)),
+            "com_excursion_before_m": float(excursion[first]) if first < n else 0.0,
             "com_back_s": _settled(excursion[after:] < near, dt) if is_felt else None,
             "recovery_s": _settled(calm[after:], dt) if is_felt else None,
+            "cut_by": cut_by,
         }
 
 

@@ -229,12 +229,12 @@ def _meaning(profile: Profile) -> str:
     rows = []
     for name, (label, unit) in FLAWS.items():
         limit = profile[name]
-        state = "fails" if limit.fails else "warning"
+        state = "clip fails" if limit.fails else "warning"
         rows.append(
             f'<tr><td>{escape(name)}</td><td>{escape(label)}</td><td class="number">{_allowed(limit, unit)}</td>'
             f"<td>{state if limit.is_checked else 'not judged'}</td></tr>"
         )
-    head = '<tr><th>finding</th><th>measure</th><th class="number">allowed</th><th></th></tr>'
+    head = '<tr><th>finding</th><th>measure</th><th class="number">allowed</th><th>outside the limit</th></tr>'
     return (
         f"<section><h2>What was judged</h2><table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table></section>"
     )
