@@ -158,6 +158,12 @@ def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motio
     assert 0.3 < poses[-1, 0] < 1.5
     assert world.report()["penetration_max_m"] <= 0.0, "it touches nothing; toes went 37 mm into the wall"
     assert 3e-4 < np.ptp(poses[-100:, 0]) < 0.02  # it sways
+    motion = world.figures[0].motion(world.dt)
+    toes = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")], :2]
+    still = np.linalg.norm(toes[-1] - toes, axis=-1) < 0.02  # both feet slid by up to 22 cm as it stopped
+    assert still[100:].all(axis=0).any(), "a foot stays where it landed"
+    assert still[160:].all(), "the other comes beside it"
+    assert 0.1 < toes[-1, 0, 1] - toes[-1, 1, 1] < 0.25, "legs do not cross"
 
 
 @pytest.mark.parametrize("scene", [BESIDE, LIGHT], ids=["beside", "light"])

@@ -40,9 +40,10 @@ PUSHES, YIELDS = 0.35, 0.3
 stand at the first distance [m], not at `STOPS`."""
 PACE = 0.05
 """Half-life with which the speed of a figure is smoothed for this [s]."""
-COMES, BACK, FAR = 0.3, 0.3, 0.7
-"""A figure comes to its stand within the first time. It looks in its clip for a place to stand from the second back on,
-and as far ahead as the third [s]."""
+COMES, NEAR, BACK, FAR = 0.3, 0.04, 0.3, 0.7
+"""A figure comes to its stand within the first time. One that only sees something waits with it until the second is
+left of its clip: its root still moves, and feet that are brought to their stand would slide with it. It looks in its
+clip for a place to stand from the third back on, and as far ahead as the fourth [s]."""
 SLOW, CALM = 0.15, 0.1
 """A figure that is held is calm once it has moved along its way no faster than the first number [m/s] for the second
 [s]; it may still rebound before."""
@@ -220,11 +221,13 @@ def _is_blocked(
 ) -> bool:  # fmt: skip
     """Whether something is in the way of a figure before it could come to its next stand but one.
 
+    A figure that stands goes on only with room for another one: it would stop again at once.
+
     Without stands, whether something is within `ROOM`.
     """
     figure, dt, far, seconds = playback.figure, playback.dt, 0.0, 0.0
     if stands is not None and len(stands.frames):
-        k = before.stop if before.is_held and before.stop >= 0 else stands.next(frame, dt, BRAKES) - 1
+        k = before.stop + 1 if before.is_held and before.stop >= 0 else stands.next(frame, dt, BRAKES) - 1
         k = min(k + 2, len(stands.frames) - 1)
         seconds = max(0.0, dt * (float(stands.frames[k]) - frame))
         chord = playback.q[stands.frames[k], :2] - playback.pose(frame)[:2]
@@ -276,7 +279,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         rate = wanted if abs(rate - wanted) < 1e-3 else rate
     frame, share = seen.frame + rate, before.share
     if stands is not None and stop >= 0:
-        comes = is_held and (stands.frames[stop] - frame) * dt < COMES
+        comes = is_held and (stands.frames[stop] - frame) * dt < (COMES if untouched < HELD else NEAR)
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
     return Going(
@@ -330,23 +333,53 @@ def stands_of(playback: Playback, character: Character) -> Stands:
                 end = at + (1 if character.bodies[body].kind == "hinge" else 4)
                 poses[s, at:end] = playback.q[middle, at:end]
             flags[s, list(foot)] = track.flags[middle, list(foot)]
+        way = playback.q[min(frame + 1, len(playback.q) - 1), :2] - playback.q[max(frame - 1, 0), :2]
+        ahead = np.append(way, 0.0) / max(float(np.hypot(*way)), 1e-9)
+        stance = next(k for k, own in enumerate(steps) if frame in own)
+        for _ in range(4):
+            apart = _apart(
+                state.at(poses[s], np.zeros(len(life[s]))), playback.points(poses[s]), legs, feet, stance, ahead
+            )
+            poses[s] = playback.figure.model.integrate(poses[s], apart, 1.0)
         places = playback.points(poses[s])
         up = track.floor - places[flags[s], 2].min()
         poses[s, 2] += up
         points[s] = places + np.array([0.0, 0.0, up])
-        way = playback.q[min(frame + 1, len(playback.q) - 1), :2] - playback.q[max(frame - 1, 0), :2]
         now = state.at(poses[s], np.zeros(len(life[s])))
-        life[s] = _swaying(now, np.flatnonzero(flags[s]), way, character.roles.get("chest", 0) + 1)
+        life[s] = _swaying(now, np.flatnonzero(flags[s]), ahead, character.roles.get("chest", 0) + 1)
     return Stands(frames, poses, points, flags, life)
 
 
-def _swaying(state: State, standing: Index, way: Array, chest: int) -> Array:
+def _apart(
+    state: State, places: Array, legs: Sequence[Sequence[int]], feet: Sequence[Sequence[int]], stance: int, ahead: Array
+) -> Array:  # fmt: skip
+    """What a pose changes so that its feet stand as far apart as its hips, as low as the stance foot, shape (nv,).
+
+    The pelvis tilts and turns over the foot that stands, so legs that come each from the middle of their own step
+    cross. The root may only sink; all else moves as little as it can, measured by its inertia.
+    """
+    aside = np.array([-ahead[1], ahead[0], 0.0])
+    hips = [state.data.xpos[leg[0] + 1] for leg in legs]
+    out = [(places[list(foot)].mean(axis=0) - hip) @ aside for hip, foot in zip(hips, feet, strict=True)]
+    low = [places[list(foot), 2].min() for foot in feet]
+    moves = [(out[stance] - out[k]) * aside + np.array([0.0, 0.0, low[stance] - low[k]]) for k in range(len(feet))]
+    points, free = np.concatenate(feet), np.array([2, *range(6, len(state.M))])
+    rows, _ = state.point_rows(points, np.tile(np.eye(3), (len(points), 1, 1)))
+    J = rows[:, free]
+    answer = np.linalg.solve(state.M[np.ix_(free, free)], J.T)
+    A = J @ answer
+    A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
+    change = np.zeros(len(state.M))
+    change[free] = answer @ np.linalg.solve(A, np.concatenate(np.repeat(moves, [len(foot) for foot in feet], axis=0)))
+    return change
+
+
+def _swaying(state: State, standing: Index, ahead: Array, chest: int) -> Array:
     """What a pose changes where its center of mass goes ahead and aside [m], and its chest turns up [rad], (nv, 3).
 
-    Ahead is along the way (2,). The points that stand stay where they are; all else moves as little as it can, measured
+    Ahead is a unit vector (3,). The points that stand stay where they are; all else moves as little as it can, measured
     by its inertia.
     """
-    ahead = np.append(way, 0.0) / max(float(np.hypot(*way)), 1e-9)
     aside, place = np.array([-ahead[1], ahead[0], 0.0]), state.data.xpos[chest]
     up = np.array([0.0, 0.0, 1.0])
     feet, _ = state.point_rows(standing, np.tile(np.eye(3), (len(standing), 1, 1)))
@@ -367,8 +400,8 @@ def alive(time: float, seed: int, scale: float) -> Array:
         seed: Number of the figure; no two sway and breathe as one.
         scale: Leg length over 0.82 m [1].
     """
-    tempo = scale**-0.5
-    place = wander(time, PENDULUM * tempo, tempo, seed=Sway.seed + seed)[0]
+    tempo = math.sqrt(scale)
+    place = wander(time, PENDULUM / tempo, tempo, seed=Sway.seed + seed)[0]
     breath = np.radians(Breathe.degrees) * np.sin(2.0 * np.pi * (time / Breathe.period + seed * GOLDEN))
     return np.array([scale * Sway.ahead * place[0], scale * Sway.aside * place[1], breath])
 
