@@ -166,6 +166,11 @@ def test_a_clip_of_one_frame_is_a_pose() -> None:
     assert said["clip idle"].startswith("40 frames, about 24 fps")
 
 
+def test_lengths_have_a_unit_and_few_digits() -> None:
+    told = [_value("floor_m", x) for x in (-4e-8, 0.0044742, 1.23456)]
+    assert [*told, _value("bone_lengths", 3.4332e-07)] == ["0 m", "0.00447 m", "1.23 m", "0.000343 mm"]
+
+
 def test_joints_that_hang_elsewhere_are_words_and_no_dictionary() -> None:
     assert _value("hangs_on", {"IKLeg": "LowerLeg", "IKArm": "Hand"}) == "IKLeg on LowerLeg, IKArm on Hand"
 

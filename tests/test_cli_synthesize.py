@@ -216,7 +216,10 @@ def test_what_a_scene_of_bodies_cannot_have_is_refused(
         (["balance", "-o", "a.bvh", "--push", "child.chest 1 2 3 @0"], "child.chest"),
         (["balance", "-o", "a.bvh", "--push", "chest 1 2"], "BODY FX FY FZ @START+DURATION"),
         (["balance", "-o", "a.bvh", "--push", "tail 1 2 3 @0"], "tail"),
-        (["balance", "-o", "a.bvh", "--character", "giant"], "Built-in figures: adult, child"),
+        (
+            ["balance", "-o", "a.bvh", "--character", "giant"],
+            "Built-in figures: adult, child. Any other needs its own file",
+        ),
         (["balance", "-o", "a.bvh", "--scene", "none.toml"], "none.toml"),
         (["none.toml", "-o", "a.bvh"], "There is no file none.toml"),
     ],

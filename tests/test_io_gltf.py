@@ -948,6 +948,13 @@ def test_bones_that_a_vrm_animation_names_belong_to_the_figure(tmp_path):
     assert set(poise.load(saved(tmp_path, content)).skeleton.names) == {"root", "hip", "knee", "spine", "chest"}
 
 
+@pytest.mark.parametrize("used", ["VRM", "VRMC_vrm", "KHR_materials_unlit"])
+def test_a_vrm_says_that_it_is_one(tmp_path, used):
+    source = poise.load(saved(tmp_path, made() | {"extensionsUsed": [used]})).source
+    assert source is not None
+    assert source.dialect.startswith("VRM, glTF 2.0") == used.startswith("VRM")
+
+
 def test_a_skin_encloses_its_pieces_whichever_way_they_are_turned():
     corners = np.array([[x, y, z] for x in (0, 2) for y in (0, 3) for z in (0, 4)], dtype=np.float32)
     faces = ConvexHull(corners)
@@ -1017,7 +1024,7 @@ def test_a_mesh_packed_with_draco_is_told_and_its_clip_is_read(tmp_path, monkeyp
     assert motion.frame_count > 1
     assert document_of(motion).meshes == ()
     assert motion.source is not None
-    assert any("Draco" in w and "pip install 'poise[draco]'" in w for w in motion.source.warnings)
+    assert any("Draco" in w and 'pip install "poise[draco]"' in w for w in motion.source.warnings)
 
 
 @pytest.mark.parametrize("method", [0, 1, 7])

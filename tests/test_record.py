@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -328,7 +329,7 @@ def test_what_cannot_be_recorded_is_said_at_once(tmp_path: Path, monkeypatch: py
     with pytest.raises(InvalidValue, match="Painters: auto"):
         record(scene, tmp_path / "a.png", painter="oil")
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(MissingExtra, match=r'pip install "poise\[video\]"'):
+    with pytest.raises(MissingExtra, match=re.escape(f'{sys.executable} -m pip install "poise[video]"')):
         record(scene, tmp_path / "a.mp4")
     assert list(tmp_path.iterdir()) == []
 

@@ -28,7 +28,7 @@ from poise.cli.options import flag, option
 from poise.cli.outcome import falls_at
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, NotForThisClip, UnreadableFile
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, NotForThisClip, UnreadableFile, install_line
 from poise.core.process import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
@@ -304,9 +304,9 @@ def _workers(jobs: str | None) -> Iterator[dict[str, Any]]:
     try:
         from distributed import Client  # pyright: ignore[reportMissingImports]
     except ImportError:
-        raise MissingExtra('--jobs with an address needs Dask: pip install "poise[cluster]".') from None
+        raise MissingExtra(f"--jobs with an address needs Dask: {install_line('cluster')}.") from None
     try:
-        client = Client(jobs, timeout=10.0)
+        client: Any = Client(jobs, timeout=10.0)
     except (OSError, ValueError) as error:  # an address of no known kind, or nobody there
         raise InvalidValue(f"No Dask scheduler answers at {jobs} ({error}). Start one with: dask scheduler.") from None
     with client:

@@ -30,6 +30,7 @@ _LABELS = {
     "positions": "positions",
     "skeleton": "skeleton",
     "floor_m": "floor",
+    "bone_lengths": "joints off their places",
     "rest_frames": "rest frames in front",
     "zero_length_joints": "joints of zero length",
     "implied_fps": "rate by the motion",
@@ -143,7 +144,11 @@ def _value(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        unit = {"unit": " m", "floor_m": " m", "fps": " Hz", "implied_fps": " Hz"}.get(name, "")
+        if name == "bone_lengths":  # how far joints move off their places
+            return f"{1e3 * value:.3g} mm"
+        if name == "floor_m":
+            return f"{round(value, 5) + 0.0:{'.2f' if abs(value) >= 0.1 else '.3g'}} m"
+        unit = {"unit": " m", "fps": " Hz", "implied_fps": " Hz"}.get(name, "")
         return f"{value:.5g}{unit}"
     if isinstance(value, dict):
         return ", ".join(f"{joint} on {other}" for joint, other in value.items())

@@ -372,7 +372,10 @@ def figure_of(which: str) -> Character:
         return figure(which)
     path, clip = _file_and_clip(which)
     if not path.exists():
-        raise InvalidValue(f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}.")
+        raise InvalidValue(
+            f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}. "
+            "Any other needs its own file: a character, or one with a skeleton."
+        )
     if path.suffix.lower() == ".toml":
         from poise.body import load_character
 

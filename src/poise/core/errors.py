@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterable
 from contextvars import ContextVar
 from types import NoneType
@@ -130,6 +131,13 @@ class UnknownName(PoiseError, LookupError):
 
 class MissingExtra(PoiseError, ImportError):
     """An optional package is needed; the message holds the line that installs it."""
+
+
+def install_line(extra: str) -> str:
+    """The command that installs an extra for the Python that runs; `pip` alone may belong to another."""
+    python = sys.executable or "python"
+    python = f'"{python}"' if " " in python else python
+    return f'{python} -m pip install "poise[{extra}]"'
 
 
 class FileFormatError(PoiseError, ValueError):

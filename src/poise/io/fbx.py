@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from poise.core.errors import FileFormatError, InvalidValue, PoiseError
+from poise.core.errors import FileFormatError, InvalidValue, PoiseError, install_line
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.io import gltf
@@ -119,7 +119,7 @@ def write(motion: Motion, path: Path) -> None:
 
 
 FIND = (
-    'install Blender or its package (pip install "poise[blender]", 1 GB), or name Blender, or a Python that has bpy, '
+    f"install Blender or its package ({install_line('blender')}, 1 GB), or name Blender, or a Python that has bpy, "
     "in the environment variable POISE_BLENDER."
 )
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from poise.core.errors import FileFormatError
+from poise.core.errors import FileFormatError, install_line
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import height_of
@@ -200,8 +200,12 @@ def _is_there(file: GltfDocument, uri: str) -> bool:
 
 
 def _dialect(file: GltfDocument) -> str:
-    maker = file.json["asset"].get("generator")
-    return f"glTF 2.0 by {maker}" if isinstance(maker, str) and maker else "glTF 2.0"
+    maker, extensions = file.json["asset"].get("generator"), file.json.get("extensionsUsed")
+    is_vrm = isinstance(extensions, list) and any(
+        name == "VRM" or str(name).startswith("VRMC_vrm") for name in extensions
+    )
+    kind = "VRM, glTF 2.0" if is_vrm else "glTF 2.0"
+    return f"{kind} by {maker}" if isinstance(maker, str) and maker else kind
 
 
 def _rate(clip: Clip) -> float:
@@ -265,7 +269,7 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
     closed = [p for p in packed if unpacked(file, p) is None]
     if closed:
         are = "is" if len(closed) == 1 else "are"
-        cure = "Export it" if is_installed() else "To read it, pip install 'poise[draco]'; or export it"
+        cure = "Export it" if is_installed() else f"To read it, {install_line('draco')}; or export it"
         why = "cannot be unpacked" if is_installed() else "is not read without the package DracoPy"
         found.append(
             f"{len(closed)} of its meshes {are} packed with Draco, which {why}: skeleton and clips are read, the skin "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, MissingExtra
+from poise.core.errors import FileFormatError, MissingExtra, install_line
 from poise.core.motion import Evidence, Motion
 from poise.core.typing import Array
 from poise.core.units import UNITS
@@ -169,7 +169,7 @@ def _c3d(path: Path) -> tuple[list[str], Array, float, str, str]:
     try:
         import c3d
     except ImportError as error:
-        raise MissingExtra('Reading C3D needs the package c3d: pip install "poise[c3d]".') from error
+        raise MissingExtra(f"Reading C3D needs the package c3d: {install_line('c3d')}.") from error
     size = file_size(path)
     try:
         with path.open("rb") as file, warnings.catch_warnings():

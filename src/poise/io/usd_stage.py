@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, install_line
 from poise.core.typing import Array
 from poise.io.files import read_bytes
 from poise.io.format import door_turn
@@ -39,7 +39,7 @@ try:
         import_module(f"pxr.{name}") for name in ("Tf", "Usd", "UsdGeom", "UsdSkel", "UsdUtils")
     )
 except ImportError as error:
-    raise MissingExtra('Reading and writing USD needs usd-core: pip install "poise[usd]".') from error
+    raise MissingExtra(f"Reading and writing USD needs usd-core: {install_line('usd')}.") from error
 
 from poise.io.usd_skin import add_parts, add_skins
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import InvalidValue, MissingExtra, PoiseError
+from poise.core.errors import InvalidValue, MissingExtra, PoiseError, install_line
 from poise.core.typing import Array
 from poise.io.files import whole_file, write_atomically
 from poise.io.format import RECORDED
@@ -205,7 +205,7 @@ def require_video() -> None:
         import av  # noqa: F401
     except ImportError as error:
         raise MissingExtra(
-            'MP4 needs PyAV, which is not installed. Run: pip install "poise[video]" (or record a .gif).'
+            f"MP4 needs PyAV, which is not installed. Run: {install_line('video')} (or record a .gif)."
         ) from error
 
 

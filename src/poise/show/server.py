@@ -25,7 +25,7 @@ from urllib.parse import parse_qs, urlsplit
 from websockets.asyncio.server import ServerConnection
 from websockets.protocol import Event
 
-from poise.core.errors import InvalidValue, MissingExtra, PoiseError
+from poise.core.errors import InvalidValue, MissingExtra, PoiseError, install_line
 from poise.show.protocol import (
     BURST,
     MAX_MESSAGE,
@@ -68,7 +68,7 @@ def require_server() -> None:
         import websockets  # noqa: F401
     except ImportError as error:
         raise MissingExtra(
-            'A live page needs websockets, which is not installed. Run: pip install "poise[studio]". A recording '
+            f"A live page needs websockets, which is not installed. Run: {install_line('studio')}. A recording "
             "(--record OUT.html) works without it."
         ) from error
 

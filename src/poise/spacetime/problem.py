@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.interpolate import BSpline
 
-from poise.core.errors import InvalidValue, MissingExtra, PoiseError
+from poise.core.errors import InvalidValue, MissingExtra, PoiseError, install_line
 from poise.core.typing import Array
 
 MOST_ITERATIONS = 1500
@@ -58,7 +58,7 @@ def casadi() -> Any:
     try:
         return importlib.import_module("casadi")  # by name: type checkers take minutes to read its two megabytes
     except ImportError as error:
-        raise MissingExtra('Space-time problems need CasADi and IPOPT: pip install "poise[spacetime]".') from error
+        raise MissingExtra(f"Space-time problems need CasADi and IPOPT: {install_line('spacetime')}.") from error
 
 
 class Basis(Protocol):

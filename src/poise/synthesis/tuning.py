@@ -26,7 +26,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.body.toml_file import to_toml
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, install_line
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.io.files import append_line, parse_toml, quoted, read_text, write_atomically
@@ -270,7 +270,7 @@ def cma() -> Any:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # it wants to plot, which is not used here
             return importlib.import_module("cma")
     except ImportError as error:
-        raise MissingExtra('Tuning needs the package cma: pip install "poise[tune]".') from error
+        raise MissingExtra(f"Tuning needs the package cma: {install_line('tune')}.") from error
 
 
 def _bounds(behavior: Behavior, ranges: Ranges | Sequence[str]) -> dict[str, tuple[float, float]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, did_you_mean
+from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, did_you_mean, install_line
 from poise.core.typing import Array, Index
 from poise.terrain.shapes import Heightfield
 from poise.terrain.terrain import Terrain
@@ -117,7 +117,7 @@ def from_mesh(path: str | Path) -> Heightfield:
     try:
         import trimesh
     except ImportError as error:
-        raise MissingExtra('Reading a mesh needs trimesh: pip install "poise[mesh]".') from error
+        raise MissingExtra(f"Reading a mesh needs trimesh: {install_line('mesh')}.") from error
     try:
         size = os.path.getsize(path)
     except OSError as error:
