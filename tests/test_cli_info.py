@@ -18,7 +18,7 @@ from rich.console import Console
 
 import poise
 from poise.cli.app import app, output_path, run
-from poise.cli.describe import describe_motion
+from poise.cli.describe import describe_motion, mass_doubt
 from poise.cli.info import _facts, _page, _value
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
@@ -353,3 +353,9 @@ def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture
     (said,) = [w for w in info(capsys, tmp_path / "spike.bvh")["warnings"] if "glitch" in w]
     assert said.startswith("1 glitch (1 × ")
     assert "in frame 40. " in said
+
+
+def test_the_size_of_a_mass_is_the_one_it_follows_from() -> None:
+    heavy = poise.Character.fit(poise.load(poise.sample_path("walk")), mass=347.5)
+    assert "2.9 m tall" in mass_doubt(heavy, 2.9)
+    assert "0.938 m" not in mass_doubt(heavy, 0.938), "70 kg at 1.7 m make 12 kg of 0.938 m"

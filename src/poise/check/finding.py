@@ -260,7 +260,7 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
         elif sunk > 0.0 and _lacks_feet(clip):
             found["floor"] = "its legs have no joint at the ankle, so where their soles are is guessed"
     if is_on_the_spot(clip):
-        found["travel"] = "the clip goes on the spot (its hips stay, and no foot stands): its travel is not in it"
+        found["travel"] = "the clip goes on the spot (its hips stay where they are): its travel is not in it"
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         found["size"] = f"legs of {leg:.2g} m are not a person's, so how it should move and weigh is not known"
     return Doubts(found)
