@@ -95,8 +95,8 @@ Terrain = Annotated[
     str,
     option(
         "SPEC",
-        "Ground: flat, slope:DEG, step:HEIGHT(,DISTANCE), stairs:RISE,TREAD(,DISTANCE), rough:HEIGHT,SEED(,MAXSLOPE), "
-        "image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
+        "Ground: flat, slope:DEG, step:HEIGHT(,DISTANCE), stairs:RISE,TREAD (,DISTANCE), rough:HEIGHT,SEED (,MAXSLOPE)"
+        ", image:FILE,SIZE,HEIGHT, mesh:FILE or platform:FILE. It rises in the direction of travel; @DEGREES sets "
         "another. See docs/terrain.md.",
         "--terrain",
         panel=PUSHES,
