@@ -17,7 +17,7 @@ GOES_ON = 0.25
 """A leg has a joint beyond the toe if this share of its length is still to come [1]."""
 NEAR_MIDDLE = 0.75
 """A link to the leg begins nearer to the middle line than the thigh does, by this share of its distance [1]."""
-FLESHY = 0.1
+OWN_SKIN = 0.1
 """A last joint that moves more than this share of the skin from the joint before on is a hand or a toe [1]."""
 SHORT_LINK = 0.25
 """A joint this near to the one before is a second joint of the shoulder, as a share of the longest bone [1]."""
@@ -106,7 +106,7 @@ def _straightness(tree: JointTree, before: int, joint: int, after: int) -> float
 
 def _is_tip(tree: JointTree, joint: int) -> bool:
     """A leaf that only marks where the limb ends: no length beyond it, little skin, and it never turns."""
-    if tree.skin is not None and tree.skin[joint] > FLESHY * tree.below_skin[int(tree.skeleton.parents[joint])]:
+    if tree.skin is not None and tree.skin[joint] > OWN_SKIN * tree.below_skin[int(tree.skeleton.parents[joint])]:
         return False
     return bool(tree.reach[joint] < 1e-3 * tree.span and not tree.turns(joint) and not tree.poses.is_bare)
 
