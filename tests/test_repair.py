@@ -684,8 +684,13 @@ def test_a_repair_that_would_leave_more_than_it_found_leaves_the_clip(
     walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = sys.modules["poise.edit.repair"]
-    point_of = module.point_of
-    monkeypatch.setattr(module, "point_of", lambda *given: replace(point_of(*given), force=9.0))
+    within = module.within  # of the search among the changed clip's touches
+
+    def worse(*given: Any, **more: Any) -> Any:
+        coefficients, point = within(*given, **more)
+        return coefficients, replace(point, force=9.0)
+
+    monkeypatch.setattr(module, "within", worse)
     edited = repair(*walk, budget=Budget.parse("joint 3deg"), verify=False)
     assert np.array_equal(edited.motion.rotations, walk[0].rotations)
     assert any("touches at other times" in note for note in edited.report["notes"])

@@ -41,7 +41,7 @@ PEOPLE = (20.0, 200.0)
 
 
 TALLER = 1.3
-"""A figure this many times as tall by its mass as by its pose got its mass from legs and trunk stretched out [1]."""
+"""If a figure of this mass would be so many times as tall, the mass came from its stretched legs or its skin [1]."""
 
 
 def mass_doubt(character: Character, tall: float | None) -> str:
@@ -49,10 +49,8 @@ def mass_doubt(character: Character, tall: float | None) -> str:
     mass = character.mass
     if character.skeleton.mass or PEOPLE[0] <= mass <= PEOPLE[1]:
         return ""
-    stretched = 1.7 * (mass / 70.0) ** (1.0 / 3.0)
-    size = "size and shape"
-    if tall:
-        size = f"size ({tall:.3g} m tall) and shape" if stretched < TALLER * tall else "long legs and its shape"
+    follows = tall and 1.7 * (mass / 70.0) ** (1.0 / 3.0) < TALLER * tall
+    size = f"size ({tall:.3g} m tall) and shape" if follows else "size and shape"
     return (
         f"The figure weighs {kilograms(mass)}, by its {size}: 70 kg at 1.7 m, with the cube of the size, and no more "
         "than its skin holds. Pushes meet that mass; --mass KG gives another, --height another size."

@@ -136,10 +136,10 @@ def _serve(page: str, port: int, *, headless: bool) -> None:
 
     server = Server(lambda socket: page, port=port)
     try:
-        note(f"Open {server.url} in a browser (Ctrl-C ends).")
-        if not headless:
-            webbrowser.open(server.url)
         with suppress(KeyboardInterrupt):
+            note(f"Open {server.url} in a browser (Ctrl-C ends).")
+            if not headless:
+                webbrowser.open(server.url)
             while True:
                 time.sleep(3600.0)
     finally:
