@@ -232,7 +232,7 @@ def _tried(
     for part in _parts(mender, job.findings):
         amount = min(part * job.scope.amount, most)
         if amount < SMALLEST:
-            break
+            continue
         try:
             made = mender.work(replace(job, scope=replace(job.scope, amount=amount)))
         except BudgetExceeded as error:
