@@ -21,7 +21,7 @@ def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], le
 
     Args:
         skeleton: The joints.
-        twins: Side and mirrored joint of those that `twins_of` found.
+        twins: For each joint that has a mirrored one: its side, and that joint; see `twins_of`.
         least: Length of the sum of the ways from right to left that says nothing [m].
     """
     names, rest = skeleton.names, skeleton.rest[0]

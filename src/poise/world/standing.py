@@ -221,9 +221,8 @@ def _is_blocked(
 ) -> bool:  # fmt: skip
     """Whether something is in the way of a figure before it could come to its next stand but one.
 
-    A figure that stands goes on only with room for another one: it would stop again at once.
-
-    Without stands, whether something is within `ROOM`.
+    A figure that stands goes on only with room for one more, or it would stop again at once. Without stands, whether
+    something is within `ROOM`.
     """
     figure, dt, far, seconds = playback.figure, playback.dt, 0.0, 0.0
     if stands is not None and len(stands.frames):
@@ -365,12 +364,9 @@ def _apart(
     moves = [(out[stance] - out[k]) * aside + np.array([0.0, 0.0, low[stance] - low[k]]) for k in range(len(feet))]
     points, free = np.concatenate(feet), np.array([2, *range(6, len(state.M))])
     rows, _ = state.point_rows(points, np.tile(np.eye(3), (len(points), 1, 1)))
-    J = rows[:, free]
-    answer = np.linalg.solve(state.M[np.ix_(free, free)], J.T)
-    A = J @ answer
-    A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
     change = np.zeros(len(state.M))
-    change[free] = answer @ np.linalg.solve(A, np.concatenate(np.repeat(moves, [len(foot) for foot in feet], axis=0)))
+    wanted = np.concatenate(np.repeat(moves, [len(foot) for foot in feet], axis=0))
+    change[free] = _least_moves(state.M[np.ix_(free, free)], rows[:, free]) @ wanted
     return change
 
 
@@ -385,11 +381,18 @@ def _swaying(state: State, standing: Index, ahead: Array, chest: int) -> Array:
     feet, _ = state.point_rows(standing, np.tile(np.eye(3), (len(standing), 1, 1)))
     com = np.array([ahead, aside]) @ state.com_jacobian(state.model.roots[0])
     turn = -ahead @ (state.body_jacobian(chest, place + up) - state.body_jacobian(chest, place))
-    J = np.concatenate([feet, com, turn[None]])
-    answer = np.linalg.solve(state.M, J.T)
+    return _least_moves(state.M, np.concatenate([feet, com, turn[None]]))[:, -3:]
+
+
+def _least_moves(M: Array, J: Array) -> Array:
+    """Changes of a pose that move each row of J by one and the others by none, least by M: M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹.
+
+    Rows may depend on each other: a part in a million of the trace is added to the diagonal.
+    """
+    answer = np.linalg.solve(M, J.T)
     A = J @ answer
     A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
-    return (answer @ np.linalg.inv(A))[:, -3:]
+    return np.asarray(answer @ np.linalg.inv(A))
 
 
 def alive(time: float, seed: int, scale: float) -> Array:
