@@ -192,10 +192,11 @@ class InternalError(PoiseError, RuntimeError):
 def failed_inside(error: BaseException) -> str:
     """What to say of an error that nobody raised on purpose: its kind, and the last line of Poise it came through."""
     place, trace = "", error.__traceback__
+    package = __file__.replace("\\", "/").removesuffix("core/errors.py")  # a clone may be called poise, too
     while trace is not None:
-        _, ours, file = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/poise/")
-        if ours:
-            place = f", poise/{file}:{trace.tb_lineno}"
+        file = trace.tb_frame.f_code.co_filename.replace("\\", "/")
+        if file.startswith(package):
+            place = f", poise/{file.removeprefix(package)}:{trace.tb_lineno}"
         trace = trace.tb_next
     return f"Poise failed inside ({type(error).__name__}: {str(error)[:200]}{place}). This is a bug: please report it."
 
