@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -174,6 +176,24 @@ def test_a_walker_passes_a_wall_beside_its_way_and_pushes_what_is_light(
     for _ in range(300):
         world.step()
     assert world.figures[0].poses[-1][0] > 2.2
+
+
+def test_nothing_moves_when_a_figure_looks_ahead(
+    person: poise.Character, walk: Motion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = walking_among(WALL, person, walk, tmp_path, sees=True)
+    places, asked, distance = world.bodies.engine[1].geom_xpos, [], getattr(mujoco, "mj_geomDistance")  # noqa: B009
+    before = places.copy()
+
+    def watched(*about: Any) -> float:
+        asked.append(np.array_equal(places, before))
+        return distance(*about)
+
+    monkeypatch.setattr(mujoco, "mj_geomDistance", watched)
+    assert isinstance(driver := world.figures[0].driver, Clip)
+    assert 1.3 < driver.room(np.array([1.0, 0.0]), 3.0, 10.0, 0.0) < 1.9
+    assert len(asked) > 1
+    assert all(asked)
 
 
 def test_walkers_who_see_each_other_stop_apart(person: poise.Character, walk: Motion) -> None:

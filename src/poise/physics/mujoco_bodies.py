@@ -35,9 +35,6 @@ SLEEPS_AFTER = 0.5
 SLOW = 0.5
 """A body rests where no point of it moves faster than this, times the margin [1/s]."""
 
-GIVES_WAY = 0.035
-"""A body of a figure with less than this share of its mass, such as an arm, is no obstacle [1]."""
-
 
 class Bodies:
     """The bodies of a scene and the figures among them, in one model of the engine.
@@ -72,6 +69,7 @@ class Bodies:
         names: Of the bodies, in the engine's order.
         masses: Of the bodies [kg].
         shapes: Of everything but figures and ground.
+        solid: Geoms of the parts of each figure, without its feet.
 
     Raises:
         InvalidValue: if the scene is not MJCF, or holds tendons or equality constraints other than connect; if there
@@ -133,10 +131,6 @@ class Bodies:
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         self._tree_of_geom = self._tree_of_body[self.geom_body]
-        names = [m.geom(g).name for g in range(m.ngeom)]
-        is_part = np.array(["/point " not in n and not n.startswith("ground/") for n in names], dtype=np.bool_)
-        least = GIVES_WAY * m.body_subtreemass[self._root] * np.append(self.is_figure, False)[self._tree_of_body]
-        self._is_obstacle = self._is_convex & is_part & (self.masses >= least)[self.geom_body]
         known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
         self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
         self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
@@ -173,14 +167,15 @@ class Bodies:
         self._block = {int(t): block(t) for t in self._jointed}
         self._loose_bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         self._thick = np.zeros(m.ngeom)
-        self._own_geoms: list[tuple[Index, Index, Index]] = []
+        self.solid: list[Index] = []
+        self._own_geoms: list[tuple[Index, Index]] = []
         for k, model in enumerate(figures):
             points = np.array([m.geom(f"{k}/point {i}").id for i in range(model.point_count)], dtype=np.int64)
             own = np.flatnonzero((self.geom_body >= ends[k]) & (self.geom_body < ends[k + 1]))
             capsules = np.setdiff1d(own, points)
             is_foot = feet(model.parents, np.array([p.body for p in model.points], dtype=np.int64))
-            solid = capsules[~is_foot[self.geom_body[capsules] - ends[k] + 1]]
-            self._own_geoms.append((capsules, points, solid))
+            self.solid.append(capsules[~is_foot[self.geom_body[capsules] - ends[k] + 1]])
+            self._own_geoms.append((capsules, points))
             m.body_contype[ends[k] : ends[k + 1]] |= POINTS  # the engine skips pairs of bodies by these
             self._thick[points] = m.geom_size[points, 0] - model.point_radii
 
@@ -206,7 +201,7 @@ class Bodies:
     def let_meet(self, figure: int, *, ground: bool) -> None:
         """Whether a figure meets ground and itself here, as a ragdoll does, or knows them in its own step."""
         self.is_placed = False
-        capsules, points, solid = self._own_geoms[figure]
+        (capsules, points), solid = self._own_geoms[figure], self.solid[figure]
         group = FIRST << figure
         self._m.geom_contype[points] = POINTS if ground else 0
         self._m.geom_contype[solid] = group | (POINTS if ground else 0)
@@ -415,16 +410,6 @@ class Bodies:
         out = q.copy()
         mujoco.mj_integratePos(self._m, out, v, self._dt)
         return out
-
-    def obstacles(self, figure: int) -> tuple[Index, Index]:
-        """Geoms of a figure that may run into something, and what it may run into; feet and light parts are none."""
-        own = self._own_geoms[figure][2]
-        return own[self._is_obstacle[own]], np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
-
-    def tree_of(self, body: int) -> int:
-        """The tree that a body belongs to; −1 − body for what never moves."""
-        tree = int(self._tree_of_body[body])
-        return tree if tree >= 0 else -1 - body
 
     def resistance(self, body: int, place: Array, way: Array) -> float:
         """Mass that a body has against a push at a place (3,) along a horizontal way (2,) [kg].

@@ -73,7 +73,7 @@ class Driver(abc.ABC):
         q, v: Its pose (nq,) and velocity (nv,).
         friction: Least friction of what the figure touches; its world says so before it begins.
         walls: What stands around it and never falls, as far as the scene file says; likewise.
-        room: How far ahead of its root the first thing in its way is [m], see `way_ahead`. Its world says so, too.
+        room: How far ahead of its root the first thing in its way is [m], see `Sight.distance`. Its world says so, too.
         seed: Of what it does by chance; its world gives every figure another.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.

@@ -23,7 +23,7 @@ from poise.filter.forces import Companion, Force, Thing
 from poise.physics.collisions import CapsulePairs, Touches, remembered
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.mujoco_sight import way_ahead
+from poise.physics.mujoco_sight import Sight
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
@@ -128,6 +128,7 @@ class World:
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
+        self._sight = Sight(bodies)
         self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
         prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
@@ -170,7 +171,7 @@ class World:
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
         driver.friction, driver.walls, driver.seed = self.friction, self._cast.walls, number
-        driver.room = lambda *asked: way_ahead(self.bodies, number, *asked)
+        driver.room = lambda *asked: self._sight.distance(number, *asked)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
@@ -365,8 +366,7 @@ class World:
         bodies.move(self.q, self.v)
         bodies.doze([body for body, push in self._pulls if push.is_on(self.time)] + [one.body for one in self._guided])
         touches = bodies.touches()
-        count = len(touches.gaps)
-        least = np.zeros(0)
+        count, least = len(touches.gaps), np.zeros(0)
         for k, own in enumerate(lists):
             if own is not None and own.limits is not None:
                 rows, slowest = own.limits
