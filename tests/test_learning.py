@@ -15,7 +15,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.synthesis.clip import MotionClip
 from poise.synthesis.controller_file import controller_of, load_controller
-from poise.synthesis.learning import STANDS, distance, learn
+from poise.synthesis.learning import STANDING, distance, learn
 from poise.synthesis.prepared import prepared
 from poise.synthesis.run import synthesize
 
@@ -76,7 +76,7 @@ def test_learning_lowers_the_cost_and_the_file_runs(tmp_path: Path) -> None:
     assert "Held out" in text
     behavior = load_controller(tmp_path / "mine.toml")
     assert behavior.options == dict(found.weights)
-    assert set(found.weights) == set(STANDS)
+    assert set(found.weights) == set(STANDING)
     again = synthesize(behavior, Character.fit(reach()), clip=reach(), seconds=1.2)
     assert distance(again, clip_of(reach()), 1.2, "again").cost == pytest.approx(found.after.cost)
     with pytest.raises(InvalidValue, match="begins as its clip does, and there is none; give"):
@@ -106,4 +106,4 @@ def test_the_command_learns_and_says_what_it_needs(tmp_path: Path, capsys: pytes
     assert "learn writes a controller file; give -o mine.toml, not" in capsys.readouterr().err
     assert run(["synthesize", "learn", "--help"]) == 0
     assert "--held-out" in capsys.readouterr().out
-    assert controller_of(mine.read_text()).options.keys() == STANDS.keys()
+    assert controller_of(mine.read_text()).options.keys() == STANDING.keys()

@@ -46,7 +46,7 @@ from poise.spacetime.balance import Problem, cost, look, problem_of
 from poise.spacetime.figure import Figure, carry, demand, demand_rows, exp_matrix, right_jacobian
 from poise.spacetime.search import improve
 from poise.spacetime.spline import Spline, fades, solve_band, solve_loop
-from poise.spacetime.style import STILL
+from poise.spacetime.style import LEAST_CHANGE
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
@@ -866,9 +866,9 @@ def test_a_body_that_stood_still_does_not_begin_to_bob(walk: tuple[Motion, Chara
     still[:, 0, 2] = still[:, 0, 2].mean()
     clip = replace(motion, translations=still)
     ease = problem_of(analyze(clip, character)).ease
-    assert ease[2] == STILL < ease[0]
+    assert ease[2] == LEAST_CHANGE < ease[0]
     bobbing = repair(clip, character, verify=False).motion.world[0][:, 0, 2] - still[:, 0, 2]
-    assert 0.0 < np.abs(bobbing).max() < STILL * 0.06 * character.leg_scale
+    assert 0.0 < np.abs(bobbing).max() < LEAST_CHANGE * 0.06 * character.leg_scale
 
 
 def test_a_clip_that_no_small_change_makes_physical_is_left_alone_unless_a_budget_is_given(

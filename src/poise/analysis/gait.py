@@ -26,7 +26,7 @@ SHORTEST = 1.0
 """No stride is shorter than this, in √(leg / g) [1]; sprints have 1.4, walks 3.6."""
 STAYS, STEPS_OUT = 0.1, 0.25
 """A clip whose hips stay within the first while a foot leaves the second, both in legs, goes on the spot [1]."""
-STILL, STANDS = 0.1, 0.5
+FOOT_AT_REST, IDLES = 0.1, 0.5
 """If a foot stands, slower than the first [√(g leg)], in the second share of the frames [1], it idles or kicks."""
 LEAST_SPEED = 0.05
 """A clip slower than this over whole strides, in √(g leg), has no gait [1]."""
@@ -306,4 +306,4 @@ def goes_on_the_spot(motion: Motion, character: Character, touch: Touching | Non
     if not feet.shape[1] or float(np.ptp(feet[..., :2], axis=0).max()) < STEPS_OUT * leg:
         return False
     speed = np.linalg.norm(velocities(feet, motion.times), axis=2)
-    return float(np.mean((speed < STILL * math.sqrt(GRAVITY * leg)).any(axis=1))) < STANDS
+    return float(np.mean((speed < FOOT_AT_REST * math.sqrt(GRAVITY * leg)).any(axis=1))) < IDLES

@@ -19,7 +19,7 @@ FLESHY = 0.05
 """A last joint, of unknown length, with more of the skin than this share may be a leg [1]."""
 NEAR_GROUND = 0.06
 """A tip is on the ground this near to the lowest joint, as a share of the span [1]."""
-STANDS = 0.15
+BEGINS_ABOVE = 0.15
 """A branch stands on the ground if it begins this far above it, as a share of the span [1]."""
 NAMED = 3
 """Joints that a sentence names."""
@@ -125,7 +125,7 @@ def _without_legs(tree: JointTree, chains: Sequence[Chain]) -> str:
         if any(hints(skeleton.names[k]) & {"head", "neck", "tail", "arm", "other"} for k in branch):
             continue
         low = float(tree.tips(rest[0], rest[1], j)[2]) - ground
-        if low < NEAR_GROUND * tree.span and rest[0][above, 2] - ground > STANDS * tree.span:
+        if low < NEAR_GROUND * tree.span and rest[0][above, 2] - ground > BEGINS_ABOVE * tree.span:
             standing.append(j)
         elif tree.skin is not None and tree.reach[j] <= 0.0 and tree.skin[j] > FLESHY * tree.skin.sum():
             fleshy.append(j)

@@ -29,7 +29,7 @@ from poise.io.files import write_atomically
 from poise.phases.contacts import skating_frames
 from poise.terrain import Terrain
 
-STILL = 0.1
+SETTLED_SPEED = 0.1
 """A figure that lies is still where no joint moves faster than this [m/s], for a leg of 0.82 figure."""
 NEAR = 0.02
 """A place is back when it is no further off than this [m], for a leg of 0.82 figure."""
@@ -149,7 +149,7 @@ class Recorder:
         return {
             "start": float(self._times[first]),
             "unexplained_rise_J": float((own - np.minimum.accumulate(own)).max()),
-            "still_after_s": _settled(speeds < STILL * self._figure.scale, self._figure.dt),
+            "still_after_s": _settled(speeds < SETTLED_SPEED * self._figure.scale, self._figure.dt),
         }
 
     def report(

@@ -29,7 +29,7 @@ MOST_FRAMES = 1500
 """A longer clip is looked at in steps [frames]."""
 NEAR = 0.07
 """A point is at the floor if it lies this close to it [leg lengths]."""
-STILL = 0.5
+STANDING_SHARE = 0.5
 """It stands if it moves slower than this share of what the body's points do [1]."""
 CLEAR = 0.12
 """Nothing is lower than this in a flight [leg lengths]."""
@@ -198,7 +198,7 @@ def along(vectors: Reals, up: str) -> Reals:
 def _stances(figure: Figure, up: str) -> Stances:
     height = figure.heights(up)
     low = height.min(axis=1)
-    still = figure.speeds < np.float32(STILL * max(figure.usual_speed, 1e-9))
+    still = figure.speeds < np.float32(STANDING_SHARE * max(figure.usual_speed, 1e-9))
     level = float(np.percentile(low, 20.0))
     at_floor = height < level + NEAR
     standing = float((at_floor & still).any(axis=1).mean())

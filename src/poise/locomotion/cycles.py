@@ -37,7 +37,7 @@ SHORTEST, LONGEST = 0.2, 2.5
 """How long a cycle may last, for a leg of 0.82 m [s]."""
 CLOSED = math.radians(12.0)
 """Ends of a cycle that differ by more than this are not a cycle [rad, rms over the joints]."""
-STILL = 0.04
+STANDING_SPEED = 0.04
 """A body stands if it moves slower than this, as a share of √(g · leg) [1]."""
 SHORTEST_STAND, LONGEST_STAND = 0.3, 4.0
 """How long a stand has to last to be used, and how much of it is, for a leg of 0.82 m [s]."""
@@ -281,7 +281,7 @@ def stand_of(clip: Clip, leg: float) -> Motion | None:
     size = math.sqrt(leg / HUMAN_LEG)
     motion = clip.motion
     speed = np.linalg.norm(velocities(clip.place, motion.times), axis=1)
-    still = clip.legs.all(axis=1) & (speed < STILL * math.sqrt(GRAVITY * leg))
+    still = clip.legs.all(axis=1) & (speed < STANDING_SPEED * math.sqrt(GRAVITY * leg))
     spans = sorted(runs(still), key=lambda s: s[0] - s[1])
     if not spans or (spans[0][1] - spans[0][0]) * motion.dt < SHORTEST_STAND * min(1.0, size):
         return None

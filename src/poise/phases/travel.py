@@ -27,7 +27,7 @@ one direction: mean velocity over mean speed, or share of the frames in which it
 AT_FLOOR, AT_FLOOR_OFTEN = 0.03, 0.3
 """Points up to this height above the lowest level carry the body [leg lengths]; a swinging foot is higher. If they do
 so only once, it must be in this share of the frames [1]."""
-STILL, STANDS = 0.3, 0.6
+RESTS, OFTEN_AT_REST = 0.3, 0.6
 """The floor rests if a low point moves slower than the first, as a share of the slide, in more than the second of the
 frames [1]."""
 ALL_AHEAD = 0.2
@@ -151,10 +151,10 @@ def _in_place_velocity(motion: Motion) -> Array:
 def _walks(velocity: Array, at_floor: Flags, slide: Array) -> bool:
     """Whether points at the floor may carry a body over a floor that slides by: none stands, and not all go ahead."""
     speed = float(np.linalg.norm(slide))
-    stands = (at_floor & (np.linalg.norm(velocity, axis=2) < STILL * speed)).any(axis=1)
+    stands = (at_floor & (np.linalg.norm(velocity, axis=2) < RESTS * speed)).any(axis=1)
     ahead = at_floor & (velocity @ slide < -0.5 * speed**2)
     to_and_fro = float(np.mean((ahead == at_floor).all(axis=1)[at_floor.any(axis=1)]))
-    return float(np.mean(stands)) < STANDS and (to_and_fro < ALL_AHEAD or not _is_often(at_floor))
+    return float(np.mean(stands)) < OFTEN_AT_REST and (to_and_fro < ALL_AHEAD or not _is_often(at_floor))
 
 
 def _is_often(points: Flags) -> bool:

@@ -30,7 +30,7 @@ from poise.tracking.live import LiveResult
 from poise.tracking.retarget import Role, yaw_turn
 
 HELD_ROW = Row("root held", (0.80, 0.30, 0.25))
-FREE, FOLLOWS, STANDS = "free", "follows {}", "stands with {}"
+FREE, FOLLOWS, STANDS_WITH = "free", "follows {}", "stands with {}"
 """How the page names the roles of a limb."""
 
 
@@ -87,7 +87,7 @@ class LiveTracking:
         if actor is not None:
             choices = (
                 FREE,
-                *(STANDS.format(limb.name) for limb in actor.limbs if limb.kind == "leg"),
+                *(STANDS_WITH.format(limb.name) for limb in actor.limbs if limb.kind == "leg"),
                 *(FOLLOWS.format(limb.name) for limb in actor.limbs),
             )
             found += [
@@ -263,11 +263,11 @@ def _said(role: Role) -> str:
     """How the page calls a role."""
     if not role.actor:
         return FREE
-    return (STANDS if role.kind == "support" else FOLLOWS).format(role.actor)
+    return (STANDS_WITH if role.kind == "support" else FOLLOWS).format(role.actor)
 
 
 def _role(limb: str, said: str) -> Role:
     if said == FREE:
         return Role(limb, "free")
     kind, _, actor = said.rpartition(" ")
-    return Role(limb, "support" if kind == STANDS.rpartition(" ")[0] else "targeted", actor)
+    return Role(limb, "support" if kind == STANDS_WITH.rpartition(" ")[0] else "targeted", actor)

@@ -17,7 +17,7 @@ from poise.spacetime.figure import Figure, Pose, axial
 
 GAZE = math.radians(1.0)
 """Turn of the head in the world that costs one unit a frame [rad]."""
-STILL = 0.2
+LEAST_CHANGE = 0.2
 """What does not move at all in the clip may change by this share of what a moving thing may [1]."""
 
 
@@ -75,7 +75,7 @@ def turn_rows(figure: Figure, pose: Pose, frames: slice, body: int) -> Array:
 
 
 def ease_of(figure: Figure, angle: float, length: float) -> Array:
-    """Share (N,) of an offset's usual size that fits the clip's own movement, from STILL to 1.
+    """Share (N,) of an offset's usual size that fits the clip's own movement, from LEAST_CHANGE to 1.
 
     A joint that turns by `angle` [rad] or more over the clip has 1, the root along an axis of the world that moves by
     `length` [m] or more, too.
@@ -86,4 +86,4 @@ def ease_of(figure: Figure, angle: float, length: float) -> Array:
         turns = rotations.from_matrix(figure.local[:, b])
         middle = turns[len(turns) // 2]
         ease[figure.columns(b)] = rotations.angle_between(turns, middle).max() / angle
-    return np.clip(ease, STILL, 1.0)
+    return np.clip(ease, LEAST_CHANGE, 1.0)

@@ -46,7 +46,7 @@ WIDEST = 30.0
 SHORTEST, LONGEST_FLIGHT = 0.5, 0.1
 """Shortest clip, and longest time without a foot on the ground [s]."""
 
-STANDS = {
+STANDING = {
     "com": 10.0,
     "hands": 3.0,
     "chest": 2.0,
@@ -56,7 +56,7 @@ STANDS = {
     "still": 0.002,
     "land": 1.0,
 }
-STEPS = {**STANDS, "foot": 10.0, "level": 2.0}
+STEPPING = {**STANDING, "foot": 10.0, "level": 2.0}
 """Weights at the start, of a clip whose feet stay and of one that steps."""
 
 GROUP = """
@@ -189,7 +189,7 @@ def learn(
     name = name or _name(motion)
     held = None if held_out is None else _followed(held_out)
     steps = not all(clip.standing[side].all() for side in ("left", "right"))
-    start = STEPS if steps else STANDS
+    start = STEPPING if steps else STANDING
     seconds = round(float(clip.times[-1]), 2)
     behavior = controller_of(_text(start, name, seconds, steps=steps))
     found = tune(

@@ -31,7 +31,7 @@ from poise.synthesis.grips import Foothold, Grip
 
 AGAIN = 0.5
 """A part that comes to rest on the same thing again within this time is not listed again [s]."""
-STILL = 0.03
+SAME_PUSH = 0.03
 """A ball that pushes the same body again within this time has not left it [s]."""
 
 
@@ -267,7 +267,7 @@ def with_hit(hits: Sequence[Hit], hit: Hit) -> tuple[list[Hit], bool]:
     """The hits so far and what a ball did in one step; whether it has begun to touch only now."""
     for k in reversed(range(len(hits))):
         old = hits[k]
-        if (old.ball, old.figure, old.body) == (hit.ball, hit.figure, hit.body) and hit.time - old.until < STILL:
+        if (old.ball, old.figure, old.body) == (hit.ball, hit.figure, hit.body) and hit.time - old.until < SAME_PUSH:
             x, y, z = (a + b for a, b in zip(old.momentum, hit.momentum, strict=True))
             return [*hits[:k], replace(old, until=hit.time, momentum=(x, y, z)), *hits[k + 1 :]], False
     return [*hits, hit], True
@@ -276,7 +276,7 @@ def with_hit(hits: Sequence[Hit], hit: Hit) -> tuple[list[Hit], bool]:
 DEEP = 0.005
 """A figure may begin this deep in a thing [m]: it rises out of it unseen."""
 
-STANDS = 0.7
+UPWARD = 0.7
 """Surfaces whose normal points up by more than this can be stood on."""
 
 
@@ -325,7 +325,7 @@ def on_top(name: str, character: Character, q: Array, scene: Scene) -> Array:
     Raises:
         InvalidValue: if only a part of its feet is over the thing.
     """
-    decks = [s for s in scene.surfaces if s.normal[2] > STANDS and s.origin[2] > DEEP]
+    decks = [s for s in scene.surfaces if s.normal[2] > UPWARD and s.origin[2] > DEEP]
     if not decks:
         return q
     model = model_of(character)

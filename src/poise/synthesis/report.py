@@ -25,7 +25,7 @@ from poise.synthesis.figure import Settings
 from poise.synthesis.grips import Grip
 from poise.synthesis.records import Cast, Hit, Loss, SolverCounts, Support, WorldStep
 
-STILL = 1.0
+ENERGY_AT_REST = 1.0
 """A run whose kinetic energy is less than this is at rest [J]."""
 
 
@@ -173,7 +173,7 @@ class Energy:
         """
         total, kinetic = np.array(self.total or [0.0]), np.array(self.kinetic or [0.0])
         own = total - np.array(self.explained or [0.0])
-        moving = np.flatnonzero(kinetic > STILL)
+        moving = np.flatnonzero(kinetic > ENERGY_AT_REST)
         begins = int(moving[-1]) + 1 if len(moving) else 0
         after = None if fell is None else total[min(round(fell / dt), len(total) - 1) :]
         return {

@@ -40,7 +40,7 @@ SINKING = 25.0
 """Rate at which the pelvis is lowered for legs to reach their feet [1/s]."""
 LONG, PITCHED = 0.5, 0.3
 """Shoulders further ahead of the hips than this, in legs, sink by themselves; the trunk slopes so much at most [1]."""
-STILL, HIGH = 0.2, 0.13
+RESTING_SPEED, RESTING_HEIGHT = 0.2, 0.13
 """A sole slower than this [m/s] and no higher than that [m], for a leg of 0.82 m, rests on something."""
 FORGETTING = 3.0
 """Time constant with which the height on which a sole rested is forgotten while it moves [s]."""
@@ -153,7 +153,7 @@ class Foot:
             velocity, scale: See `decide`.
             begins: Whether the run begins: the foot is taken as it is.
         """
-        is_still = float(velocity @ velocity) < STILL**2 * scale and height < HIGH * scale
+        is_still = float(velocity @ velocity) < RESTING_SPEED**2 * scale and height < RESTING_HEIGHT * scale
         self._still = self._still + self.dt if is_still else 0.0
         if self._still >= BLEND or (begins and is_still):
             self._base += (1.0 if begins else 1.0 - math.exp(-self.dt / BLEND)) * (max(0.0, height) - self._base)

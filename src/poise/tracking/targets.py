@@ -40,7 +40,7 @@ from poise.tracking.balance import (
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
 from poise.tracking.retarget import Retargeter
-from poise.tracking.stance import HIGH, Foot, Goal, RecoveryStep, Sinking, Trunk, pelvis_drop
+from poise.tracking.stance import RESTING_HEIGHT, Foot, Goal, RecoveryStep, Sinking, Trunk, pelvis_drop
 
 STYLING = 0.2
 """Time constant with which a style is blended in [s]."""
@@ -148,7 +148,7 @@ class TargetGenerator:
             if foot.stands and foot.leaves(over, speed, scale, goal, others=others):
                 carries = not self._is_light()
                 carries = carries and is_needed(self._force, foot, feet, rows.x[:, :2], retargeter.ours.leg)
-            carries = carries and over < HIGH * scale
+            carries = carries and over < RESTING_HEIGHT * scale
             foot.decide(
                 over, speed, scale, goal, heights[k], others=others, stays=recovers, carries=carries, begins=begins
             )

@@ -67,7 +67,7 @@ BEGINNING_ROUNDS = 4
 """Rounds in which a pose is moved on to the targets while a run begins; the first pose may take 200."""
 JOINING = 0.5
 """A character that another actor takes over comes to the new one's pose within so long [s]."""
-STILL, STILL_TIME = 0.3, 0.4
+STANDING_SPEED, STANDING_TIME = 0.3, 0.4
 """An actor whose pelvis is slower [m/s], for a leg of 0.82 m, and for so long [s], stands still."""
 FASTEST, DIVERGED = 40.0, 50.0
 """Joints are not let turn faster [rad/s]. A root that is faster [m/s], for a leg of 0.82 m, has diverged: it stops."""
@@ -466,8 +466,8 @@ class PerformanceTracker:
         self.counts.fallen_steps += 1
         self._move(step, result)
         fast = float(np.linalg.norm(self.targets.velocity[0])) / math.sqrt(self.scale)
-        self._still_since = self._still_since + self.dt if fast < STILL else 0.0
-        if self._fall.rested > rising.REST and self._still_since > STILL_TIME:
+        self._still_since = self._still_since + self.dt if fast < STANDING_SPEED else 0.0
+        if self._fall.rested > rising.REST and self._still_since > STANDING_TIME:
             self._begin_rising(generator)
 
     def _begin_rising(self, generator: TargetGenerator) -> None:
