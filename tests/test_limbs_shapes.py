@@ -187,7 +187,7 @@ def test_a_doubtful_reading_is_told_once(monkeypatch: pytest.MonkeyPatch) -> Non
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         fit(motion)
-        fit(motion)
+        assert fit(motion).doubt == "The limbs may be read wrongly."
     assert [str(w.message) for w in heard if w.category is MotionWarning] == ["The limbs may be read wrongly."]
     assert "The limbs may be read wrongly." in describe_motion(motion, Path("figure.npz"))["warnings"]
 

@@ -50,6 +50,7 @@ class Character:
         weights: Settings of tracking that this character needs, by name (`poise.tracking.Settings`).
         rest_poses: Poses by name: of some bodies, by name, the rotation in the parent body's frame, unit wxyz. The one
             called "standing" is how the character stands.
+        doubt: Why the limbs may have been read wrongly, as a sentence; "" where nothing speaks against them.
     """
 
     skeleton: Skeleton
@@ -61,6 +62,7 @@ class Character:
     floor: float = 0.0
     weights: Mapping[str, float] = field(default_factory=dict)
     rest_poses: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
+    doubt: str = ""
 
     def __post_init__(self) -> None:
         if not self.bodies or self.bodies[0].kind != "free" or self.bodies[0].parent != -1:

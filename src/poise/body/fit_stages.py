@@ -243,6 +243,7 @@ class Fitted:
     leg_length: float
     floor: float
     rest_poses: Mapping[str, Mapping[str, Array]]
+    doubt: str
 
 
 def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None, masses: str) -> Fitted:
@@ -258,8 +259,8 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     every_pose = gather_poses(source)
     poses = every_pose.thinned(MOST_POSES)
     anatomy = find_anatomy(poses)
-    if anatomy.doubt and "doubted" not in poses.skeleton.found:  # once for all clips of a skeleton
-        poses.skeleton.found["doubted"] = anatomy.doubt
+    if anatomy.doubt and "doubt told" not in poses.skeleton.found:  # once for all clips of a skeleton
+        poses.skeleton.found["doubt told"] = True
         warnings.warn(anatomy.doubt, MotionWarning, stacklevel=4)
     frames = make_frames(poses, anatomy)
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)
@@ -280,6 +281,7 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
         leg_length=leg,
         floor=ground.floor,
         rest_poses=standing_in(poses, frames, limbs, roles, joints.kinds, leg),
+        doubt=anatomy.doubt,
     )
 
 

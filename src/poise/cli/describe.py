@@ -239,8 +239,8 @@ def _character(source: Motion | Skeleton, warnings: list[str]) -> Character | No
     except PoiseError as error:
         warnings.append(f"No character fits this skeleton: {error}")
         return None
-    if doubt := character.skeleton.found.get("doubted"):
-        warnings.append(doubt)
+    if character.doubt:
+        warnings.append(character.doubt)
     return character
 
 

@@ -20,7 +20,10 @@ from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, lowest_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import UNIFORM, GltfTree, find_tree, mirrored, node_parents
+from poise.io.gltf_tree import UNIFORM, GltfTree, are_even, find_tree, mirrored, node_parents
+
+EXACT = 1e-6
+"""A joint scales its children evenly if its scales agree this well; else each axis of their places has its own [1]."""
 
 
 def sized(document: GltfDocument, factor: float) -> GltfDocument:
@@ -133,7 +136,7 @@ def parent_scales(tree: GltfTree, scales: Array) -> Array:
             factor[..., j, :] = above[..., None]
         else:
             above = total[..., p]
-            even = np.ptp(scales[..., p, :], axis=-1) <= 1e-6 * np.abs(scales[..., p, :]).max(axis=-1)
+            even = are_even(scales[..., p, :], EXACT)
             mean = np.cbrt(np.prod(scales[..., p, :], axis=-1))
             outer = above / np.where(mean != 0.0, mean, 1.0)
             factor[..., j, :] = np.where(even[..., None], above[..., None], outer[..., None] * scales[..., p, :])

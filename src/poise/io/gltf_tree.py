@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import Hanging
 
@@ -220,7 +220,7 @@ def find_tree(document: GltfDocument) -> GltfTree:
     ]
     scales = np.array([s for _, _, s in local])
     names = tuple(_name(nodes, n) for n in order)
-    even = np.ptp(scales, axis=1) <= UNIFORM * np.abs(scales).max(axis=1)
+    above_scales = np.array([node_local(document, n)[2] for n in above]).reshape(-1, 3)
     return GltfTree(
         nodes=tuple(order),
         parents=np.array([place.get(parents[n], -1) for n in order], dtype=np.int64),
@@ -234,14 +234,15 @@ def find_tree(document: GltfDocument) -> GltfTree:
         above_mirrors=above_mirrors,
         above_names=tuple(_name(nodes, n) for n in above),
         end_sites=tuple(tips),
-        uneven=tuple(n for n, e in zip(names, even, strict=True) if not e),
+        uneven=tuple(names[k] for k in np.flatnonzero(~are_even(scales, UNIFORM))),
         beside=beside,
-        above_uneven=tuple(_name(nodes, n) for n in above if not _is_even(node_local(document, n)[2])),
+        above_uneven=tuple(_name(nodes, above[k]) for k in np.flatnonzero(~are_even(np.abs(above_scales), UNIFORM))),
     )
 
 
-def _is_even(scaled: Array) -> bool:
-    return float(np.ptp(np.abs(scaled))) <= UNIFORM * float(np.abs(scaled).max())
+def are_even(scales: Array, within: float) -> Flags:
+    """Where the scales of the three axes (..., 3) agree, relatively; one axis that is mirrored does not."""
+    return np.ptp(scales, axis=-1) <= within * np.abs(scales).max(axis=-1)
 
 
 def _largest(document: GltfDocument, chains: dict[int, list[int]]) -> tuple[dict[int, list[int]], tuple[str, ...]]:
