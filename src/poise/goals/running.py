@@ -27,9 +27,9 @@ from poise.goals.conditions import Condition
 from poise.goals.goal import Goal, axis_toward, bodies_named, reads, writes
 from poise.goals.living import left_of, turned
 from poise.goals.observation import Observation
-from poise.goals.stepping import OTHER, SwingFoot, outward
+from poise.goals.stepping import OTHER, SwingFoot, foot_in_air, outward
 from poise.step import Objective
-from poise.step.quantities import ComAcceleration, PlaceAcceleration
+from poise.step.quantities import ComAcceleration
 
 LEARNS, MOST_AHEAD = 0.02, 0.08
 """After each flight the foot goes farther ahead for each m/s too fast [s], in all by so much at most [m]."""
@@ -153,6 +153,16 @@ def land(observed: Observation) -> None:
     observed.memory["landed"] = observed.time
 
 
+def _other_carries(observed: Observation) -> bool:
+    """Whether the other foot has landed since the figure left the ground."""
+    return observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
+
+
+def _lowest(observed: Observation, foot: SwingFoot) -> float:
+    """Height of the lowest point of its sole [m]."""
+    return float(observed.state.points[observed.body.feet[foot.side], 2].min())
+
+
 @reads("swing")
 @dataclass(frozen=True)
 class PlaceFoot(Goal):
@@ -187,37 +197,40 @@ class PlaceFoot(Goal):
     max_acceleration: float = 150.0
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        tempo, scale, foot = observed.body.tempo, observed.body.scale, self._foot(observed)
-        left, swings, horizon = self._left(observed), self.swings * tempo, self.horizon * tempo
+        foot, left, most = (
+            foot_in_air(observed, observed.memory[self.foot]),
+            self._left(observed),
+            self.max_acceleration,
+        )
+        span = max(left - EARLY * observed.body.tempo, self.horizon * observed.body.tempo)
         goal = self.target(observed, foot.side, left)
-        span = max(left - EARLY * tempo, horizon)
         across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span
-        ground = observed.ground_height_below(self.foot)
-        lowest = float(observed.state.points[observed.body.feet[foot.side], 2].min())
-        if left < LOWERS * tempo:
-            span, down = max(left - SOONER * tempo, LAST * tempo), SETS_DOWN * tempo
-            height = ground + down * min(left - SOONER * tempo, 0.0)
-            up = 6.0 * (height - lowest) / span**2 - (4.0 * foot.velocity[2] - 2.0 * down) / span
-        else:
-            phase = min(max(1.0 - left / swings, 0.0), 1.0)
-            lift, rate = 6.75 * self.lift * scale, 1.0 / swings  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
-            height = ground + lift * phase * (1.0 - phase) ** 2
-            speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
-            bend = lift * rate**2 * (6.0 * phase - 4.0)
-            up = bend + 2.0 / horizon**2 * (height - lowest) + 2.0 / horizon * (speed - foot.velocity[2])
         most = self.max_acceleration
         across *= min(1.0, most / max(float(np.linalg.norm(across)), 1e-9))
+        is_low = left < LOWERS * observed.body.tempo
+        up = self._set_down(observed, foot, left) if is_low else self._swing(observed, foot, left)
         desired = np.array([*across, min(max(up, -most), most)])
-        carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
-        along = 1.0 if carries or self.foot == "stance" else WAITS
+        along = 1.0 if _other_carries(observed) or self.foot == "stance" else WAITS
         weight = self.weight * np.array([along, along, 1.0])
         return [Objective(foot.quantity, desired, weight, "place foot")]
 
-    def _foot(self, observed: Observation) -> SwingFoot:
-        side = observed.memory[self.foot]
-        place, velocity = observed.middle(observed.body.feet[side])
-        body = observed.body.root + observed.body.character.body_index(f"{side}_foot")
-        return SwingFoot(side, place, velocity, PlaceAcceleration(body, observed.state.body_offset(body, place)))
+    def _swing(self, observed: Observation, foot: SwingFoot, left: float) -> float:
+        """Upward acceleration along the arc of a foot that lands in so long [m/s²]."""
+        body, swings, horizon = observed.body, self.swings * observed.body.tempo, self.horizon * observed.body.tempo
+        phase = min(max(1.0 - left / swings, 0.0), 1.0)
+        lift, rate = 6.75 * self.lift * body.scale, 1.0 / swings  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
+        height = observed.ground_height_below(self.foot) + lift * phase * (1.0 - phase) ** 2
+        speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
+        bend = lift * rate**2 * (6.0 * phase - 4.0)
+        above = height - _lowest(observed, foot)
+        return bend + 2.0 / horizon**2 * above + 2.0 / horizon * (speed - foot.velocity[2])
+
+    def _set_down(self, observed: Observation, foot: SwingFoot, left: float) -> float:
+        """Upward acceleration of a foot that comes down on the ground in so long [m/s²]."""
+        tempo = observed.body.tempo
+        span, down = max(left - SOONER * tempo, LAST * tempo), SETS_DOWN * tempo
+        height = observed.ground_height_below(self.foot) + down * min(left - SOONER * tempo, 0.0)
+        return 6.0 * (height - _lowest(observed, foot)) / span**2 - (4.0 * foot.velocity[2] - 2.0 * down) / span
 
     def _left(self, observed: Observation) -> float:
         """How long until the foot lands [s]."""
@@ -225,7 +238,7 @@ class PlaceFoot(Goal):
         on_ground, in_air = self._on_ground(observed), self.flight * tempo
         above = float(observed.com[2]) - _landing_height(observed, self.height)
         rises = float(observed.com_velocity[2])
-        carries = observed.memory.get("landed", -1.0) >= observed.memory.get("airborne", 0.0)
+        carries = _other_carries(observed)
         if carries and (rises < 0.0 or above < -0.3 * self.sinks * observed.body.scale):  # the other foot
             return max(on_ground - (observed.time - observed.memory["landed"]), 0.02) + in_air
         falls = (rises + math.sqrt(max(rises**2 + 2.0 * GRAVITY * above, 0.0))) / GRAVITY

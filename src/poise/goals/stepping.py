@@ -48,9 +48,12 @@ class SwingFoot(NamedTuple):
 def swing_foot(observed: Observation) -> SwingFoot | None:
     """The swing foot; None where no action chose one."""
     side = observed.memory.get("swing")
-    if side is None:
-        return None
-    place, velocity = observed.middle(observed.foot("swing"))
+    return None if side is None else foot_in_air(observed, side)
+
+
+def foot_in_air(observed: Observation, side: str) -> SwingFoot:
+    """The foot of a side, as one that moves through the air."""
+    place, velocity = observed.middle(observed.body.feet[side])
     body = observed.body.root + observed.body.character.body_index(f"{side}_foot")
     return SwingFoot(side, place, velocity, PlaceAcceleration(body, observed.state.body_offset(body, place)))
 
