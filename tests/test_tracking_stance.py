@@ -12,7 +12,7 @@ from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
 from poise.tracking.balance import Return, Sway, alarm_of, balance, calm_return, must_carry, recovery_steps
 from poise.tracking.calibration import standing_pose
-from poise.tracking.counts import Counts
+from poise.tracking.losing import Counts
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal, Trunk, leans, pelvis_drop
 from poise.tracking.targets import TargetGenerator

@@ -197,11 +197,7 @@ class PlaceFoot(Goal):
     max_acceleration: float = 150.0
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        foot, left, most = (
-            foot_in_air(observed, observed.memory[self.foot]),
-            self._left(observed),
-            self.max_acceleration,
-        )
+        foot, left = foot_in_air(observed, observed.memory[self.foot]), self._left(observed)
         span = max(left - EARLY * observed.body.tempo, self.horizon * observed.body.tempo)
         goal = self.target(observed, foot.side, left)
         across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span

@@ -12,21 +12,14 @@ the actor's motion is computed: d = p − p*, then Δξ backwards and Δx forwar
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.terrain import Terrain
-from poise.tracking.actor import ActorMotion
 from poise.tracking.balance import restlessness, within
-from poise.tracking.calibration import Bend
-from poise.tracking.retarget import Retargeter
-from poise.tracking.stance import Foot
 from poise.tracking.targets import TargetGenerator
 
 INNER = 0.9
@@ -62,27 +55,15 @@ def detour_of(moved: Array, rate: float, dt: float) -> Detour:
     return Detour(place, rate * (capture - place), rate**2 * (place - moved))
 
 
-def plan_ahead(
-    motion: ActorMotion,
-    retargeter: Retargeter,
-    feet: Mapping[str, Foot],
-    bends: Mapping[str, Bend],
-    dt: float,
-    floor: float,
-    terrain: Terrain | None,
-    poses: Array,
-) -> Detour:
+def plan_ahead(generator: TargetGenerator, poses: Array) -> Detour:
     """The detour of a character for a recorded actor: goes through the motion once, to see which feet stand where.
 
-    The motion is rewound and the feet are copied, so both are left as they were.
-
     Args:
-        motion: The actor, before its first pose.
-        retargeter, feet, bends, dt, floor, terrain: As in `TargetGenerator`.
+        generator: Of the targets, before its first pose; it is left as it was, its motion is rewound.
         poses: All that the actor will do, shape (F, nq).
     """
-    feet = copy.deepcopy(dict(feet))
-    generator = TargetGenerator(motion, retargeter, feet, bends, dt, floor, terrain)
+    generator = generator.anew()
+    motion, retargeter, feet, dt = generator.motion, generator.retargeter, generator.feet, generator.dt
     height = retargeter.ratio * float(retargeter.theirs.com[2] - retargeter.theirs.floor)
     rate, moved = math.sqrt(GRAVITY / height), np.zeros((len(poses), 2))
     for k, pose in enumerate(poses):

@@ -5,6 +5,7 @@ Standing feet are held where they are, and everything else follows where the fee
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping
 
@@ -100,6 +101,11 @@ class TargetGenerator:
         ours = retargeter.ours
         self._trunk = Trunk.of(self.feet, ours.turn, ours.yaw, ours.leg)
         self.is_held, self.unsteady = False, 0.0
+
+    def anew(self) -> TargetGenerator:
+        """One that begins from the start, of the same motion, with feet of its own."""
+        feet = copy.deepcopy(dict(self.feet))
+        return TargetGenerator(self.motion, self.retargeter, feet, self.bends, self.dt, self.floor, self.terrain)
 
     @property
     def sunk(self) -> float:

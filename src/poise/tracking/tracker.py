@@ -41,28 +41,17 @@ from poise.tracking.calibration import (
     velocity_at,
     with_arms_of,
 )
-from poise.tracking.counts import Counts
 from poise.tracking.lists import RETURN_SHARE, Ground, Lists, Settings, Targets, ground_under, settings_of
+from poise.tracking.losing import Counts, is_lost, off_targets, softness_after
 from poise.tracking.plan import plan_ahead
 from poise.tracking.prior import LIKENING, PosePrior
 from poise.tracking.retarget import Retargeter, Role, Standing, propose_roles, require_size
-from poise.tracking.stance import Foot, carrying_points, leans, pelvis_drop, settle
+from poise.tracking.stance import Foot, carrying_points, pelvis_drop, settle
 from poise.tracking.targets import HELD_LOWEST, STYLING, TargetGenerator
 
 ROOTS = ("hard", "soft", "strict")
 NEAR = 0.012
 """Points this near the ground may carry, for a leg of 0.82 m [m]."""
-ASTRAY, TILTED = 0.35, 0.7
-"""Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
-LOW, LEANING = 0.22, 0.5
-"""So too where the pelvis is so many legs lower than the actor's would be, or leans so far away from it [rad]."""
-SAFE, LOW_SAFE, STEADY = 0.4, 0.154, 0.3
-"""It is let go once it is off by less than so much of `ASTRAY` and `TILTED`, by less than so many legs too low, and its
-capture point by less than so many legs off where its feet want it."""
-FIRST, HARDEST = 10.0, 1e3
-"""How much more than the soft root a root is held at first and at the most [1]."""
-LOST, STRICTLY_LOST = 2.3, 1.8
-"""So many times `ASTRAY` or `TILTED`, and the character falls; the second for a root that is never held [1]."""
 BEGINNING_ROUNDS = 4
 """Rounds in which a pose is moved on to the targets while a run begins; the first pose may take 200."""
 JOINING = 0.5
@@ -328,12 +317,13 @@ class PerformanceTracker:
         carry = np.array([role.kind == "support" for role in self.roles if role.actor])
         self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
-        about = motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
+        self._generator = generator = TargetGenerator(
+            motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
+        )
         # led, more fall whose root is never held
         if self._recorded is not None and not motion.is_led and self.root != "strict":
-            motion.lead(*plan_ahead(*about, self._recorded))
-        self._generator = TargetGenerator(*about)
-        return self._generator
+            motion.lead(*plan_ahead(generator, self._recorded))
+        return generator
 
     def _there(self) -> Array:
         """The standing pose where the pelvis should be."""
@@ -425,19 +415,11 @@ class PerformanceTracker:
     def _watch(self, generator: TargetGenerator) -> None:
         """Hold the root while the character is about to be lost; let it fall where that is not allowed."""
         leg, goal = generator.retargeter.ours.leg, self.targets
-        off = math.dist(goal.place[0], self.state.data.xpos[1]) / leg
-        tilt = 2.0 * math.acos(min(1.0, abs(float(self.q[3:7] @ goal.turn[0]))))
-        danger = max(off / ASTRAY, tilt / TILTED)
-        low = (float(goal.place[0, 2] - self.state.data.xpos[1, 2]) + generator.sunk) / leg
-        lean = leans(self.q[3:7], goal.turn[0])
-        self.counts.see(low, lean, self.dt)
+        off = off_targets(self.state.data.xpos[1], self.q[3:7], goal.place[0], goal.turn[0], generator.sunk, leg)
+        self.counts.see(off.low, off.lean, self.dt)
         if self.root == "hard":
-            if max(danger, low / LOW, lean / LEANING) > 1.0:
-                self.softness = min(HARDEST, max(FIRST, self.softness * math.exp(self.dt / 0.03)))
-            elif danger < SAFE and low < LOW_SAFE and (generator.unsteady < STEADY or self.softness < 0.1):
-                self.softness = self.softness * math.exp(-self.dt / 0.05) if self.softness > 0.1 else 0.0
-        may_be_saved = self.root == "hard" and self.softness < HARDEST
-        if danger > (STRICTLY_LOST if self.root == "strict" else LOST) and not may_be_saved:
+            self.softness = softness_after(self.softness, off, generator.unsteady, self.dt)
+        if is_lost(off, self.softness, self.root):
             self.counts.falls, self.mode, self._still_since = self.counts.falls + 1, "falling", 0.0
             speed, places = self.state.com_velocity(), self.state.data.xpos[1:]
             self._fall = falling.begun(self.character, self.q, speed, places)
