@@ -93,6 +93,17 @@ def test_a_leg_called_otherwise_on_the_other_side_is_its_twin_by_shape() -> None
     assert found["right_leg"][:3] == ["RearThigh.R", "RearCalf.R", "RearAnkle.R"]
 
 
+def test_a_thigh_is_one_whatever_it_and_the_next_bone_are_called() -> None:
+    legs = both(
+        ("hip_*", "hips", (0.0, 0.1, -0.05)),
+        ("upper_*", "hip_*", (0.02, 0.0, -0.4)),
+        ("ankle_*", "upper_*", (-0.02, 0.0, -0.4)),
+        ("foot_*", "ankle_*", (0.12, 0.0, -0.06)),
+    )
+    found = limbs(fit(figure([*TRUNK, *ARMS, *legs], ["hip_L", "upper_L", "hip_R"])))
+    assert found["left_leg"] == ["hip_L", "upper_L", "ankle_L"]
+
+
 def test_what_is_called_pelvis_before_the_upper_leg_is_a_link() -> None:
     legs = both(
         ("Leg_Pelvis_*", "hips", (0.0, 0.04, 0.05)),

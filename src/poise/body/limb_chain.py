@@ -124,11 +124,7 @@ def first_long_bone(tree: JointTree, kind: str, path: list[int], kid: int, other
     # a big foot is not a measure for a thigh
     longest = max(bones[:-1]) if kind == "leg" and len(path) > 2 else max(bones)
     for k in range(len(path) - 1):
-        if kind == "leg" and (
-            _is_hip_link(tree, path, mirror, k)
-            or _has_no_flesh(tree, path, mirror, k)
-            or _is_called_link(tree, path, k)
-        ):
+        if kind == "leg" and (_is_hip_link(tree, path, mirror, k) or _is_leg_link(tree, path, mirror, k)):
             continue
         # before a person's thigh lie only short links; a robot or a bird may have a short first bone
         turns = any(_is_own_bone(tree, side[k]) for side in (path, mirror) if k < len(side))
@@ -185,20 +181,21 @@ def _is_hip_link(tree: JointTree, path: list[int], mirror: list[int], k: int) ->
     return begins < 0.25 * ends and ends > 0.03 * tree.span
 
 
-def _is_called_link(tree: JointTree, path: list[int], k: int) -> bool:
-    """A first bone called after the pelvis, before one that is called the upper one: "Leg_Pelvis", "Leg_Upper"."""
-    if k or len(path) < 4:
-        return False
-    own, following = (set(name_words(tree.skeleton.names[j])) for j in path[:2])
-    return bool(own & {"pelvis", "hip", "hips"} and following & {"upper", "thigh", "up"})
+def _is_leg_link(tree: JointTree, path: list[int], mirror: list[int], k: int) -> bool:
+    """A first bone that goes out from near the middle line and is not the thigh.
 
-
-def _has_no_flesh(tree: JointTree, path: list[int], mirror: list[int], k: int) -> bool:
-    """A first bone that moves no skin, on both sides, before one that does: a link to the leg, not its thigh."""
-    if k or tree.skin is None or len(path) < 4 or len(mirror) < 4:
+    On both sides it moves no skin before one that does, or it is called after the pelvis before one that is called the
+    upper one: "Leg_Pelvis", "Leg_Upper".
+    """
+    if k or len(path) < 4 or len(mirror) < 4:
         return False
     begins, ends = tree.distance(path[0], mirror[0]), tree.distance(path[1], mirror[1])
     if begins > NEAR_MIDDLE * ends:
         return False  # a thigh whose flesh is painted to the trunk
+    first, following = (set(name_words(tree.skeleton.names[j])) for j in path[:2])
+    if first & {"pelvis", "hip", "hips"} and following & {"upper", "thigh", "up"}:
+        return True
+    if tree.skin is None:
+        return False
     own = [tree.below_skin[side[n]] - tree.below_skin[side[n + 1]] for side in (path, mirror) for n in (0, 1)]
     return bool(max(own[0], own[2]) <= 1e-9 < min(own[1], own[3]))
