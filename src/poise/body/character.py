@@ -85,9 +85,13 @@ class Character:
         def body(b: Body) -> Body:
             rods = tuple(Capsule(size * c.start, size * c.end, size * c.radius) for c in b.capsules)
             return replace(
-                b, offset=size * b.offset, com=size * b.com, capsules=rods,
-                mass=size**3 * b.mass, inertia=size**5 * b.inertia,
-            )  # fmt: skip
+                b,
+                offset=size * b.offset,
+                com=size * b.com,
+                capsules=rods,
+                mass=size**3 * b.mass,
+                inertia=size**5 * b.inertia,
+            )
 
         return replace(
             self,
@@ -235,9 +239,16 @@ def ball(name: str, radius: float, mass: float) -> Character:
             raise InvalidValue(f"Ball {name!r} has {what} {value}; give a positive number.")
     middle = np.zeros(3)
     body = Body(
-        name=name, joint=0, parent=-1, offset=middle, kind="free", mass=mass, com=middle,
-        inertia=0.4 * mass * radius**2 * np.eye(3), capsules=(Capsule(middle, middle, radius),),
-    )  # fmt: skip
+        name=name,
+        joint=0,
+        parent=-1,
+        offset=middle,
+        kind="free",
+        mass=mass,
+        com=middle,
+        inertia=0.4 * mass * radius**2 * np.eye(3),
+        capsules=(Capsule(middle, middle, radius),),
+    )
     return Character(
         skeleton=Skeleton((name,), np.array([-1]), np.zeros((1, 3)), rotations.IDENTITY[None].copy()),
         bodies=(body,),

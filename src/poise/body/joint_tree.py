@@ -17,7 +17,7 @@ from poise.body.anatomy import (
     sound_ends,
     twins_of,
     without_side,
-)  # fmt: skip
+)
 from poise.body.mirror import left_from_right, lie_apart
 from poise.core import rotations
 from poise.core.typing import Array

@@ -93,9 +93,14 @@ def scene_mjcf(
 
 
 def _write_body(
-    character: Character, index: int, names: tuple[str, ...], children: list[list[int]], out: list[str], indent: str,
+    character: Character,
+    index: int,
+    names: tuple[str, ...],
+    children: list[list[int]],
+    out: list[str],
+    indent: str,
     prefix: str,
-) -> None:  # fmt: skip
+) -> None:
     body, name = character.bodies[index], names[index]
     turn = "" if body.rest_rotation is None else f' quat="{_numbers(body.rest_rotation)}"'
     out.append(f'{indent}<body name={quoteattr(name)} pos="{_numbers(body.offset)}"{turn}>')

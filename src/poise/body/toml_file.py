@@ -368,7 +368,7 @@ class _Builder:
         try:
             return Character(
                 skeleton, bodies, points, limbs, roles, table.leg_length, table.floor, dict(table.weights), poses
-            )  # fmt: skip
+            )
         except InvalidValue as error:
             raise FileFormatError(str(error), path=self.path) from error
 

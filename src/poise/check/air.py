@@ -36,10 +36,12 @@ def flight_findings(clip: Analysis, profile: Profile, *, trials: Trials | None =
             yield from _contacts(flight, where, why, profile)
             continue
         found = [
-            *_gravity(clip, flight, where, profile), *_arc(clip, flight, where, profile),
-            *_track(clip, flight, where, profile), *_drift(clip, flight, where, profile),
+            *_gravity(clip, flight, where, profile),
+            *_arc(clip, flight, where, profile),
+            *_track(clip, flight, where, profile),
+            *_drift(clip, flight, where, profile),
             *_spin(clip, flight, where, profile, trials=trials),
-        ]  # fmt: skip
+        ]
         unseen = _unseen_end(clip, flight)
         yield from (f.as_warning(unseen) if unseen and f.fails else f for f in found)
 
@@ -128,10 +130,15 @@ def _contacts(flight: FlightFit, where: str, why: str, profile: Profile) -> Iter
     if limit.allows(flight.gravity_g) or limit.allows(flight.gravity_g + slack):
         return
     yield Finding(
-        "contacts", flight.gravity_g, limit.passed(flight.gravity_g), ((flight.first, flight.last),),
+        "contacts",
+        flight.gravity_g,
+        limit.passed(flight.gravity_g),
+        ((flight.first, flight.last),),
         f"No support was found in frames {flight.first}–{flight.last}, and they are not a flight: {why}",
-        (), where, limit.fails,
-    )  # fmt: skip
+        (),
+        where,
+        limit.fails,
+    )
 
 
 def bend_of(flight: FlightFit) -> float:
@@ -246,11 +253,16 @@ def _gravity(clip: Analysis, flight: FlightFit, where: str, profile: Profile) ->
         cures.append(_ballistic("give the flight the frames it needs", flight, 0.5 * abs(math.log(flight.gravity_g))))
     seconds = f"{flight.last - flight.first + 1} frames ({flight.duration:.2f} s)"
     yield Finding(
-        "gravity", flight.gravity_g, limit.passed(flight.gravity_g), ((flight.first, flight.last),),
+        "gravity",
+        flight.gravity_g,
+        limit.passed(flight.gravity_g),
+        ((flight.first, flight.last),),
         f"{where.capitalize()} of {seconds} falls at {flight.gravity_g:.2f} g: "
         + ("it comes down too fast for its height" if heavy else "it hangs too long for its height"),
-        ranked(cures), where, limit.fails,
-    )  # fmt: skip
+        ranked(cures),
+        where,
+        limit.fails,
+    )
 
 
 def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
@@ -268,15 +280,24 @@ def _arc(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Ite
     frame = flight.first + worst
     word = "lower" if off[worst] > 0.0 else "raise"
     yield Finding(
-        "arc", ratio, limit.most, bad,
+        "arc",
+        ratio,
+        limit.most,
+        bad,
         f"{where.capitalize()} leaves its parabola by {length_words(far)} at frame {frame}",
-        ranked([
-            Cure(f"{word} the hips {length_words(far)} at frame {frame}, less and less toward frames {flight.first} "
-                 f"and {flight.last}", far / leg),
-            _ballistic("let the path follow the parabola", flight, far / leg),
-        ]),
-        where, limit.fails,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(
+                    f"{word} the hips {length_words(far)} at frame {frame}, less and less toward frames {flight.first} "
+                    f"and {flight.last}",
+                    far / leg,
+                ),
+                _ballistic("let the path follow the parabola", flight, far / leg),
+            ]
+        ),
+        where,
+        limit.fails,
+    )
 
 
 def _ballistic(action: str, flight: FlightFit, cost: float) -> Cure:
@@ -301,16 +322,25 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     frame = flight.first + worst
     way = way_word(-off[worst], facing_at(clip, frame))
     yield Finding(
-        "track", far, limit.most, stretches(size > limit.most, flight.first),
+        "track",
+        far,
+        limit.most,
+        stretches(size > limit.most, flight.first),
         f"{where.capitalize()} curves: seen from above it is {length_words(far)} beside its straight line of "
         f"{length_words(flight.track_length)} at frame {frame}",
-        ranked([
-            Cure(f"move the hips {length_words(far)} {way} at frame {frame}, less and less toward frames "
-                 f"{flight.first} and {flight.last}", far / leg),
-            _ballistic("let the path be straight", flight, far / leg),
-        ]),
-        where, limit.fails,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(
+                    f"move the hips {length_words(far)} {way} at frame {frame}, less and less toward frames "
+                    f"{flight.first} and {flight.last}",
+                    far / leg,
+                ),
+                _ballistic("let the path be straight", flight, far / leg),
+            ]
+        ),
+        where,
+        limit.fails,
+    )
 
 
 def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
@@ -332,16 +362,25 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     even = float(np.linalg.norm(level))
     here = float((level + change[worst]) @ level) / max(even, 1e-9)
     yield Finding(
-        "drift", ratio, limit.most, stretches(size > limit.most, flight.first),
+        "drift",
+        ratio,
+        limit.most,
+        stretches(size > limit.most, flight.first),
         f"{where.capitalize()} {'speeds up' if here > even else 'slows down'} in the air: {here:.2f} m/s over the "
         f"ground at frame {frame}, {even:.2f} m/s on the whole",
-        ranked([
-            Cure(f"space the hips evenly from frame {flight.first} to {flight.last}, which moves them "
-                 f"{length_words(moved)} at most", moved / leg),
-            _ballistic("let the path be even", flight, moved / leg),
-        ]),
-        where, limit.fails,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(
+                    f"space the hips evenly from frame {flight.first} to {flight.last}, which moves them "
+                    f"{length_words(moved)} at most",
+                    moved / leg,
+                ),
+                _ballistic("let the path be even", flight, moved / leg),
+            ]
+        ),
+        where,
+        limit.fails,
+    )
 
 
 def horizontal_speeds(clip: Analysis, flight: FlightFit) -> tuple[Array, Array]:
@@ -369,10 +408,15 @@ def _spin(
         turn = off_steady(Tumble.of(clip.motion, clip.character, flight.first, flight.last))
     except PoiseError:
         yield Finding(
-            "spin", 180.0, limit.most, ((flight.first, flight.last),),
+            "spin",
+            180.0,
+            limit.most,
+            ((flight.first, flight.last),),
             f"{where.capitalize()} changes its spin so much that no turn of the whole body makes it steady",
-            tuple(_swing(clip, flight, limit.most, span, 0.0, trials=trials)), where, limit.fails,
-        )  # fmt: skip
+            tuple(_swing(clip, flight, limit.most, span, 0.0, trials=trials)),
+            where,
+            limit.fails,
+        )
         return
     size = np.linalg.norm(turn, axis=1)
     most = int(np.argmax(size))
@@ -387,16 +431,25 @@ def _spin(
         fading = f"less and less toward frame {flight.first}, and {landing:.0f}° still at frame {flight.last}"
     swung = _swing(clip, flight, most_allowed, span, float(size[most]), trials=trials)
     yield Finding(
-        "spin", degrees, most_allowed, stretches(size > math.radians(most_allowed), flight.first),
+        "spin",
+        degrees,
+        most_allowed,
+        stretches(size > math.radians(most_allowed), flight.first),
         f"{where.capitalize()} gains and loses spin with nothing to push against: by frame {frame} the body is "
         f"{degrees:.0f}° from where steady spin would have it",
-        ranked([
-            Cure(f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
-                 float(size[most])),
-            *swung,
-        ]),
-        where, limit.fails, tried=("swinging the free limbs against it",) * (not swung),
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(
+                    f"{word} the whole body {degrees:.0f}° at frame {frame}, {fading} (poise edit spin {span})",
+                    float(size[most]),
+                ),
+                *swung,
+            ]
+        ),
+        where,
+        limit.fails,
+        tried=("swinging the free limbs against it",) * (not swung),
+    )
 
 
 def _swing(

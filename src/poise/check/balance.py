@@ -93,9 +93,16 @@ def balance_findings(clip: Analysis, profile: Profile, *, trials: Trials | None 
         how_far = f", up to {most:.2g} ×" * (most >= 1.05)
         tried += [f"playing it slower{how_far}{' (then its flights fall too slowly)' * (most < at.SLOWEST)}"]
     yield Finding(
-        "balance", share, limit.least, bad, what, ranked([*shifted, *slowed]), "whole clip",
-        limit.fails and bool(stands), tried=tuple(tried),
-    )  # fmt: skip
+        "balance",
+        share,
+        limit.least,
+        bad,
+        what,
+        ranked([*shifted, *slowed]),
+        "whole clip",
+        limit.fails and bool(stands),
+        tried=tuple(tried),
+    )
 
 
 def stands_beside(clip: Analysis, judged: Flags) -> Frames:
@@ -113,9 +120,10 @@ def stands_beside(clip: Analysis, judged: Flags) -> Frames:
     still &= np.linalg.norm(np.maximum(high - low, 0.0), axis=1) > at.STILL_SOLE * leg
     seconds = at.STILL_SECONDS * math.sqrt(clip.character.leg_scale)
     return tuple(
-        (a, b) for a, b in stretches(still & (beside > at.STILL_BESIDE * leg))
+        (a, b)
+        for a, b in stretches(still & (beside > at.STILL_BESIDE * leg))
         if clip.times[b] - clip.times[a] >= seconds
-    )  # fmt: skip
+    )
 
 
 def _with_heels(clip: Analysis, near: Flags) -> tuple[Array, Flags]:

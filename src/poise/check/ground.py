@@ -210,13 +210,22 @@ def _rise(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     pace, far, first, last = abs(rise.pace), abs(rise.far), rise.first, rise.last
     word, back = ("up", "down") if rise.pace > 0.0 else ("down", "up")
     yield Finding(
-        "rise", far, limit.most, ((first, last),),
+        "rise",
+        far,
+        limit.most,
+        ((first, last),),
         f"The body goes {word} through the air: feet that stand go {word} at {pace:.2g} m/s, "
         f"{length_words(far)} in frames {first}–{last}",
-        (_grounding(clip, f"move the hips {back} at {pace:.2g} m/s over frames {first}–{last}, so that standing feet "
-                    "rest", far / clip.character.leg_length),),
-        "feet", limit.fails and rise.steps >= at.LEAST_STEPS,
-    )  # fmt: skip
+        (
+            _grounding(
+                clip,
+                f"move the hips {back} at {pace:.2g} m/s over frames {first}–{last}, so that standing feet rest",
+                far / clip.character.leg_length,
+            ),
+        ),
+        "feet",
+        limit.fails and rise.steps >= at.LEAST_STEPS,
+    )
 
 
 def standing_feet(clip: Analysis) -> list[tuple[str, Index, Array]]:
@@ -260,16 +269,29 @@ def _skate(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
         name = foot_word(foot)
         others = f" and {len(sliding) - 1} more" if len(sliding) > 1 else ""
         yield Finding(
-            "skate", far, limit.most, tuple((s.first, s.last) for s in sliding),
+            "skate",
+            far,
+            limit.most,
+            tuple((s.first, s.last) for s in sliding),
             f"The {name} slides {length_words(far)} {way} while it stands, frames {worst.first}–{worst.last}{more}",
-            ranked([
-                _grounding(clip, f"pin the {name} from frame {worst.first} to {worst.last}{others}: it moves "
-                           f"{length_words(far)} at most", far / leg),
-                Cure(f"move the hips {length_words(far)} {opposite(way)} over frames {worst.first}–{worst.last}, so "
-                     "that the body goes with the foot", far / leg + 1e-6),
-            ]),
-            foot, limit.fails and any(s.carries for s in sliding),
-        )  # fmt: skip
+            ranked(
+                [
+                    _grounding(
+                        clip,
+                        f"pin the {name} from frame {worst.first} to {worst.last}{others}: it moves "
+                        f"{length_words(far)} at most",
+                        far / leg,
+                    ),
+                    Cure(
+                        f"move the hips {length_words(far)} {opposite(way)} over frames {worst.first}–{worst.last}, so "
+                        "that the body goes with the foot",
+                        far / leg + 1e-6,
+                    ),
+                ]
+            ),
+            foot,
+            limit.fails and any(s.carries for s in sliding),
+        )
 
 
 def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
@@ -306,16 +328,24 @@ def _nothing_stands(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     far, first, last = max(found)
     speed_word = f"{far / max(clip.times[last] - clip.times[first], 1e-9):.1f} m/s"
     yield Finding(
-        "skate", far, limit.most, tuple((a, b) for _, a, b in found),
+        "skate",
+        far,
+        limit.most,
+        tuple((a, b) for _, a, b in found),
         f"No foot stands in frames {first}–{last}: the slowest near the floor slides {length_words(far)}, at "
         f"{speed_word}",
-        ranked([
-            Cure(f"hold a foot where it comes down at frame {first}, up to frame {last}", far / leg),
-            Cure("if the clip walks in place and its travel was lost, put the travel back into the root",
-                 far / leg + 1e-6),
-        ]),
-        "feet", limit.fails and far > at.GLIDES * scale,
-    )  # fmt: skip
+        ranked(
+            [
+                Cure(f"hold a foot where it comes down at frame {first}, up to frame {last}", far / leg),
+                Cure(
+                    "if the clip walks in place and its travel was lost, put the travel back into the root",
+                    far / leg + 1e-6,
+                ),
+            ]
+        ),
+        "feet",
+        limit.fails and far > at.GLIDES * scale,
+    )
 
 
 def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
@@ -339,19 +369,29 @@ def _penetration(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         name = foot_word(support) if part == "foot" else f"{support.replace('_', ' ')} ({part})"
         around = next((a, b) for a, b in bad if a <= frame <= b)
         cures = [
-            _grounding(clip, f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
-                       f"{max(0, around[0] - 1)} and {around[1] + 1}", deep / leg),
-        ]  # fmt: skip
+            _grounding(
+                clip,
+                f"raise the {name} {length_words(deep)} at frame {frame}, less and less toward frames "
+                f"{max(0, around[0] - 1)} and {around[1] + 1}",
+                deep / leg,
+            ),
+        ]
         sunk = deepest[touch.flags[:, columns].any(axis=1)]
         if len(sunk) and float(np.median(sunk)) > most:
             always = float(np.median(sunk))
-            cures.append(Cure(f"raise the whole clip {length_words(always)}: it is as deep in most of its touches",
-                              always / leg))  # fmt: skip
+            cures.append(
+                Cure(f"raise the whole clip {length_words(always)}: it is as deep in most of its touches", always / leg)
+            )
         yield Finding(
-            "penetration", deep, most, bad,
+            "penetration",
+            deep,
+            most,
+            bad,
             f"The {name} is {length_words(deep)} below the floor at frame {frame}",
-            ranked(cures), support, limit.fails and (lasts or deep > at.SINKS_FAR * most),
-        )  # fmt: skip
+            ranked(cures),
+            support,
+            limit.fails and (lasts or deep > at.SINKS_FAR * most),
+        )
 
 
 def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> Iterator[Finding]:
@@ -366,12 +406,21 @@ def _float(clip: Analysis, standing: tuple[Stance, ...], profile: Profile) -> It
         name = foot_word(foot)
         more = f", and in {len(high) - 1} more steps" if len(high) > 1 else ""
         yield Finding(
-            "float", worst.gap, limit.most, tuple((s.first, s.last) for s in high),
+            "float",
+            worst.gap,
+            limit.most,
+            tuple((s.first, s.last) for s in high),
             f"The {name} stands {length_words(worst.gap)} above the floor, frames {worst.first}–{worst.last}{more}",
-            (_grounding(clip, f"lower the {name} {length_words(worst.gap)} in frames {worst.first}–{worst.last}",
-                        worst.gap / leg),),
-            foot, limit.fails,
-        )  # fmt: skip
+            (
+                _grounding(
+                    clip,
+                    f"lower the {name} {length_words(worst.gap)} in frames {worst.first}–{worst.last}",
+                    worst.gap / leg,
+                ),
+            ),
+            foot,
+            limit.fails,
+        )
     yield from _hovering(clip, profile)
 
 
@@ -393,9 +442,13 @@ def _hovering(clip: Analysis, profile: Profile) -> Iterator[Finding]:
         gap, first, last = max(found)
         lands = first > 0 and last < len(hangs) - 1  # else what holds it may lie outside of the clip
         yield Finding(
-            "float", gap, limit.most, tuple((a, b) for _, a, b in found),
+            "float",
+            gap,
+            limit.most,
+            tuple((a, b) for _, a, b in found),
             f"Nothing touches the floor in frames {first}–{last}, and yet the body does not fall: it hovers "
             f"{length_words(gap)} above it",
             (_grounding(clip, f"lower the body {length_words(gap)} in frames {first}–{last}", gap / leg),),
-            "body", limit.fails and lands,
-        )  # fmt: skip
+            "body",
+            limit.fails and lands,
+        )

@@ -263,9 +263,16 @@ def track(
 
 
 def _in_page(
-    follower: Tracking, run: Callable[..., LiveResult], character: str, title: str, *,
-    port: int, headless: bool, listen: Callable[[float], None] | None = None, is_saved: bool = False,
-) -> LiveResult:  # fmt: skip
+    follower: Tracking,
+    run: Callable[..., LiveResult],
+    character: str,
+    title: str,
+    *,
+    port: int,
+    headless: bool,
+    listen: Callable[[float], None] | None = None,
+    is_saved: bool = False,
+) -> LiveResult:
     """Play a run in a page. A recorded actor begins again at its end, a live one, with `listen`, does not."""
     from poise.cli.outcome import play_live
     from poise.cli.synthesize import drawn_of
@@ -273,9 +280,14 @@ def _in_page(
 
     source = LiveTracking(follower, run, drawn=drawn_of(character), title=title)
     return play_live(
-        source, port=port, headless=headless, is_saved=is_saved, keeps_time=listen is not None,
-        is_over=lambda: listen is not None and source.is_over, listen=listen or time.sleep,
-    )  # fmt: skip
+        source,
+        port=port,
+        headless=headless,
+        is_saved=is_saved,
+        keeps_time=listen is not None,
+        is_over=lambda: listen is not None and source.is_over,
+        listen=listen or time.sleep,
+    )
 
 
 def shares_of(text: str) -> dict[str, float]:

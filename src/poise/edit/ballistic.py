@@ -162,14 +162,24 @@ def ballistic(
         "path_error_max_m": off if scope.amount == 1.0 else None,
     }
     report = report_of(
-        "ballistic", motion, result, changes,
+        "ballistic",
+        motion,
+        result,
+        changes,
         settings={
-            "keep": keep, "gravity_m_s2": g, "amount": scope.amount, "blend_s": scope.blend, "interval": scope.interval,
+            "keep": keep,
+            "gravity_m_s2": g,
+            "amount": scope.amount,
+            "blend_s": scope.blend,
+            "interval": scope.interval,
         },
         before={"flights": before, "frames": motion.frame_count},
         after={"flights": after, "frames": result.frame_count},
-        kept=kept, budget=budget, amount=scope.amount, notes=tuple(notes),
-    )  # fmt: skip
+        kept=kept,
+        budget=budget,
+        amount=scope.amount,
+        notes=tuple(notes),
+    )
     report.data["changed"]["time_max_s"] = float(np.abs(timing.times - timing.source).max())
     report.data["paths"] = [_describe(path) for path in paths]
     said, report.data["hurried"] = hurried(motion, result, timing.source, figure.leg_length / HUMAN_LEG)

@@ -87,12 +87,18 @@ def clean(
         for g in left
     )
     report = report_of(
-        "clean", motion, result, changes,
+        "clean",
+        motion,
+        result,
+        changes,
         settings={"amount": scope.amount, "interval": scope.interval},
         before={"glitches": faults, "frames": motion.frame_count},
         after={"glitches": len(left), "frames": result.frame_count},
-        kept={"frames_cut": lead if scope.amount > 0.0 else 0}, budget=budget, amount=scope.amount, notes=notes,
-    )  # fmt: skip
+        kept={"frames_cut": lead if scope.amount > 0.0 else 0},
+        budget=budget,
+        amount=scope.amount,
+        notes=notes,
+    )
     return Edited(result, report)
 
 

@@ -82,9 +82,17 @@ def _retimed(job: Job) -> Edited:
     result = replace(job.motion, times=job.motion.times * (1.0 + (factor - 1.0) * job.scope.amount))
     changes = Changes.between(job.motion, job.motion, pelvis(job.motion.skeleton))
     report = report_of(
-        "rate", job.motion, result, changes, settings={"fps": job.motion.fps / factor},
-        before={"fps": job.motion.fps}, after={"fps": result.fps}, kept={}, budget=None, amount=job.scope.amount,
-    )  # fmt: skip
+        "rate",
+        job.motion,
+        result,
+        changes,
+        settings={"fps": job.motion.fps / factor},
+        before={"fps": job.motion.fps},
+        after={"fps": result.fps},
+        kept={},
+        budget=None,
+        amount=job.scope.amount,
+    )
     return Edited(result, report)
 
 
@@ -305,9 +313,16 @@ def _seen(made: Edited, own: dict[str, list[int]]) -> dict[str, float]:
 
 def _listed(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     return [
-        {"name": f.name, "where": f.where, "measure": f.measure, "threshold": f.threshold,
-         "frames": [list(s) for s in f.frames], "sentence": f.sentence} for f in findings
-    ]  # fmt: skip
+        {
+            "name": f.name,
+            "where": f.where,
+            "measure": f.measure,
+            "threshold": f.threshold,
+            "frames": [list(s) for s in f.frames],
+            "sentence": f.sentence,
+        }
+        for f in findings
+    ]
 
 
 def _step(

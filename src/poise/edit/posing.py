@@ -176,9 +176,14 @@ class Posed(NamedTuple):
 
 
 def pose(
-    character: Character, q: Array, places: Mapping[str, Sequence[float]], *, seconds: float = 3.0, dt: float = 0.01,
+    character: Character,
+    q: Array,
+    places: Mapping[str, Sequence[float]],
+    *,
+    seconds: float = 3.0,
+    dt: float = 0.01,
     terrain: Terrain | None = None,
-) -> Posed:  # fmt: skip
+) -> Posed:
     """Bring bodies of a figure to places; the rest of it follows with its weight over its feet.
 
     Example:

@@ -241,9 +241,10 @@ def feet_hold_the_body(figure: Figure, up: str, candidates: Sequence[Scale]) -> 
 
     likely = [_bell(math.log(faster(c) / usual), ((0.95, spread), (0.05, 3.0 * spread))) for c in candidates]
     return Testimony(
-        "balance", np.array(likely),
+        "balance",
+        np.array(likely),
         lambda c: f"its feet would hold it up to {faster(c):.2g} × the speed, {usual:.2g} × is usual of such steps",
-    )  # fmt: skip
+    )
 
 
 def bodies_are_slow(figure: Figure, up: str, candidates: Sequence[Scale]) -> Testimony[Scale] | None:

@@ -102,9 +102,14 @@ def stands_over_the_clip(figure: Figure) -> Testimony[str] | None:
     best = AXES[int(np.argmax(shares))]
     share = round(100 * float(shares.max()))
     return _of_axes(
-        "posture", 0.12 + shares, lambda axis: f"over the clip the body stands along {figure.named(axis)} ({share} %)"
-        if axis == best and share > 30 else "",
-    )  # fmt: skip
+        "posture",
+        0.12 + shares,
+        lambda axis: (
+            f"over the clip the body stands along {figure.named(axis)} ({share} %)"
+            if axis == best and share > 30
+            else ""
+        ),
+    )
 
 
 def stands_on_a_floor(figure: Figure) -> Testimony[str] | None:
@@ -148,9 +153,14 @@ def travels_level(figure: Figure) -> Testimony[str] | None:
     likely = np.array([1.0 / (1.0 + (float(extent["xyz".index(a[-1])]) / 1.5) ** 4) for a in AXES])
     far = "xyz"[int(np.argmax(extent))]
     return _of_axes(
-        "travel", likely, lambda axis: f"it travels {extent.max():.1f} leg lengths along {figure.named(far)[-1]}"
-        if axis[-1] != far and extent.max() > 1.5 else "",
-    )  # fmt: skip
+        "travel",
+        likely,
+        lambda axis: (
+            f"it travels {extent.max():.1f} leg lengths along {figure.named(far)[-1]}"
+            if axis[-1] != far and extent.max() > 1.5
+            else ""
+        ),
+    )
 
 
 WITNESSES: tuple[Callable[[Figure], Testimony[str] | None], ...] = (

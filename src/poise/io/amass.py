@@ -109,9 +109,16 @@ def read(path: Path, options: ReadOptions) -> Motion:
     times = np.arange(len(trans)) / fps
     known = Evidence(unit, 1.0, "AMASS is in meters" if options.unit is None else "as its user says")
     source = Source(
-        str(path), NAME, "AMASS", unit=unit, up="z", fps=fps, evidence={"unit": known}, warnings=warnings,
+        str(path),
+        NAME,
+        "AMASS",
+        unit=unit,
+        up="z",
+        fps=fps,
+        evidence={"unit": known},
+        warnings=warnings,
         clips=(path.stem,),
-    )  # fmt: skip
+    )
     return Motion(skeleton, times, moved, local, source)
 
 

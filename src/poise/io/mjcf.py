@@ -194,9 +194,15 @@ def read_robot(path: Path) -> Robot:
     ends = [(b, _tip(m, b)) for b in tree if b not in m.body_parentid[tree]]
     tips = tuple(EndSite(carrier[b], tip - inside[b]) for b, tip in ends if tip is not None)
     skeleton = Skeleton(
-        tuple(names), np.array(parents), np.array(offsets), np.array(rests), tips, hinges, fixed=frozenset(fixed),
+        tuple(names),
+        np.array(parents),
+        np.array(offsets),
+        np.array(rests),
+        tips,
+        hinges,
+        fixed=frozenset(fixed),
         mass=float(m.body_mass[tree].sum()),
-    )  # fmt: skip
+    )
     return Robot(
         skeleton,
         tuple(hinges),

@@ -78,9 +78,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
     except InvalidValue as error:
         raise FileFormatError(str(error), path=path, cure="Name its own robot with --skeleton.") from error
     unit = Evidence(1.0, 1.0, "robots are in meters")
-    source = Source(
-        str(path), NAME, dialect, unit=1.0, up="z", fps=fps, evidence={"unit": unit}, clips=(path.stem,)
-    )  # fmt: skip
+    source = Source(str(path), NAME, dialect, unit=1.0, up="z", fps=fps, evidence={"unit": unit}, clips=(path.stem,))
     if dialect == "Unitree" and options.fps is None:
         assumed = Evidence(fps, 0.8, "Unitree's clips have 30 frames a second; the file does not say it")
         source = replace(source, evidence={**source.evidence, "fps": assumed})

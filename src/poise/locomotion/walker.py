@@ -421,9 +421,15 @@ class Walking(Driver):
     """
 
     def __init__(
-        self, examples: Locomotion, character: Character | None = None, *, place: Sequence[float] = (0.0, 0.0),
-        heading: float = 0.0, preset: str | Preset = "recommended", options: Options | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        examples: Locomotion,
+        character: Character | None = None,
+        *,
+        place: Sequence[float] = (0.0, 0.0),
+        heading: float = 0.0,
+        preset: str | Preset = "recommended",
+        options: Options | None = None,
+    ) -> None:
         self.character = fit(examples.motion) if character is None else character
         self.examples, self._place, self._heading = examples, place, heading
         self._preset, self._options = preset, options

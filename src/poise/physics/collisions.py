@@ -404,9 +404,7 @@ def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
     if before is not None:
         taken = np.zeros(len(p), dtype=np.bool_)
         head, following = np.empty(len(p) + 1, dtype=np.int64), np.empty(len(p), dtype=np.int64)
-        remember(
-            touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out
-        )  # fmt: skip
+        remember(touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out)
     return out
 
 

@@ -158,10 +158,14 @@ def ballistic(asked: Fields, tell: Tell) -> dict[str, Any]:
     tell(0.0, "Throwing")
     return _edited(
         run(
-            motion, flights=flights, keep=messages.text(asked, "keep", "ends"), target=PathTarget(**ends), **scope,
+            motion,
+            flights=flights,
+            keep=messages.text(asked, "keep", "ends"),
+            target=PathTarget(**ends),
+            **scope,
             verify=False,
         )
-    )  # fmt: skip
+    )
 
 
 def track(asked: Fields, tell: Tell) -> dict[str, Any]:
@@ -212,10 +216,16 @@ def overlays(asked: Fields, tell: Tell) -> dict[str, Any]:
         "forces": packed(clip.forces.contact),
         "airborne": packed(clip.is_airborne),
         "flights": [
-            {"frames": [f.first, f.last], "start": clip.com[f.first].tolist(), "end": clip.com[f.last].tolist(),
-             "duration": f.duration, "gravity_g": f.gravity_g} for f in clip.flights
+            {
+                "frames": [f.first, f.last],
+                "start": clip.com[f.first].tolist(),
+                "end": clip.com[f.last].tolist(),
+                "duration": f.duration,
+                "gravity_g": f.gravity_g,
+            }
+            for f in clip.flights
         ],
-    }  # fmt: skip
+    }
 
 
 JOBS: dict[str, Callable[[Fields, Tell], dict[str, Any]]] = {

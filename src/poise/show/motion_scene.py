@@ -382,8 +382,13 @@ def _with_choices(scene: Scene, report: dict[str, Any], choices: Sequence[Motion
         if k != chosen:
             tracks.append(track_of_motion(motion, body, name=layer, skins=skins))
             layers.append(Layer(layer, f"choice {k}: force left {100.0 * point['force_rms']:.1f} %", is_on=False))
-    chart = Choices("Choices", "change (1: a joint by 5°, or the root by 3 cm)", "force left [% of the weight]",
-                    tuple(points), chosen)  # fmt: skip
+    chart = Choices(
+        "Choices",
+        "change (1: a joint by 5°, or the root by 3 cm)",
+        "force left [% of the weight]",
+        tuple(points),
+        chosen,
+    )
     return replace(scene, tracks=(*scene.tracks, *tracks), layers=(*scene.layers, *layers), choices=chart)
 
 

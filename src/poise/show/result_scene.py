@@ -132,9 +132,14 @@ def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Sc
     props = [(prop_of(thing), thing.mass > 0.0) for thing in world.things(since)]
     own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
     return Scene(
-        times, tuple(tracks), world.terrain, tuple(arrow for arrow, _ in pushes), title, props=own,
+        times,
+        tuple(tracks),
+        world.terrain,
+        tuple(arrow for arrow, _ in pushes),
+        title,
+        props=own,
         timeline=(Row("pushes", ARROW_COLOR, tuple(span for _, span in pushes)),) if pushes else (),
-    )  # fmt: skip
+    )
 
 
 def _pushes(world: World, tracks: Sequence[Track], times: Array) -> Iterator[tuple[Arrow, tuple[float, float, str]]]:

@@ -219,9 +219,20 @@ def _least_distance(p: _Program, U: Array, start: Array | None) -> tuple[Array |
     starts = [start, None] if start is not None else [None]
     for dual_start in starts:
         y, _, flag, info = daqp.solve(
-            np.eye(count), None, rows, upper, lower, p.sense[free:].copy(), primal_tol=primal, dual_tol=dual,
-            eps_prox=0.0, sing_tol=pivot, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS, dual_start=dual_start,
-        )  # fmt: skip
+            np.eye(count),
+            None,
+            rows,
+            upper,
+            lower,
+            p.sense[free:].copy(),
+            primal_tol=primal,
+            dual_tol=dual,
+            eps_prox=0.0,
+            sing_tol=pivot,
+            cycle_tol=PATIENCE,
+            iter_limit=MOST_ITERATIONS,
+            dual_start=dual_start,
+        )
         if flag >= 1 and y is not None:
             z = blas.dtrsv(U, np.asarray(y) - sides[:, -1])
             return z, np.concatenate([np.zeros(free), info["lam"]]), int(info["iterations"])
@@ -234,9 +245,20 @@ def _whole(p: _Program) -> tuple[Array | None, Array, int, int]:
     flag = 0
     for proximal, primal, dual, pivot, reduced in _TRIES:
         z, _, flag, info = daqp.solve(
-            p.P, p.q, p.A, upper, lower, p.sense.copy(), primal_tol=primal, dual_tol=dual, eps_prox=proximal,
-            sing_tol=pivot, eq_reduction=reduced, cycle_tol=PATIENCE, iter_limit=MOST_ITERATIONS,
-        )  # fmt: skip
+            p.P,
+            p.q,
+            p.A,
+            upper,
+            lower,
+            p.sense.copy(),
+            primal_tol=primal,
+            dual_tol=dual,
+            eps_prox=proximal,
+            sing_tol=pivot,
+            eq_reduction=reduced,
+            cycle_tol=PATIENCE,
+            iter_limit=MOST_ITERATIONS,
+        )
         if flag >= 1 and z is not None:
             return np.asarray(z), np.asarray(info["lam"]), int(info["iterations"]), flag
     return None, p.q, 0, flag

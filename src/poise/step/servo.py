@@ -19,10 +19,17 @@ from poise.step.step import Step
 
 
 def servo(
-    step: Step, quantity: Quantity, error: Array | float, *, velocity: Array | float = 0.0,
-    acceleration: Array | float = 0.0, frequency: float, damping: float = 1.0, weight: Array | float = 1.0,
+    step: Step,
+    quantity: Quantity,
+    error: Array | float,
+    *,
+    velocity: Array | float = 0.0,
+    acceleration: Array | float = 0.0,
+    frequency: float,
+    damping: float = 1.0,
+    weight: Array | float = 1.0,
     label: str = "",
-) -> Objective:  # fmt: skip
+) -> Objective:
     """An objective that draws a quantity to a target: PD control with feed-forward.
 
     Example:
@@ -55,9 +62,16 @@ def servo(
 
 
 def follow(
-    step: Step, quantity: Quantity, actor: State, acceleration: Array, *, frequency: float, damping: float = 1.0,
-    weight: Array | float = 1.0, label: str = "",
-) -> Objective:  # fmt: skip
+    step: Step,
+    quantity: Quantity,
+    actor: State,
+    acceleration: Array,
+    *,
+    frequency: float,
+    damping: float = 1.0,
+    weight: Array | float = 1.0,
+    label: str = "",
+) -> Objective:
     """An objective that draws a quantity after an actor, another state of the same model: `servo` with feed-forward.
 
     A character in the actor's own state is asked for the actor's own acceleration, so an undisturbed step copies it.
@@ -80,9 +94,16 @@ def follow(
     """
     error, (velocity, rate) = quantity.error(step.state, actor), quantity.rates(actor, acceleration)
     return servo(
-        step, quantity, error, velocity=velocity, acceleration=rate, frequency=frequency, damping=damping,
-        weight=weight, label=label,
-    )  # fmt: skip
+        step,
+        quantity,
+        error,
+        velocity=velocity,
+        acceleration=rate,
+        frequency=frequency,
+        damping=damping,
+        weight=weight,
+        label=label,
+    )
 
 
 def unit_weight(step: Step, quantity: Quantity, *, length: float) -> float:
