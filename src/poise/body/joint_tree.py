@@ -13,12 +13,13 @@ from poise.body.anatomy import (
     is_aside,
     is_end,
     is_twist,
+    left_from_right,
+    lie_apart,
     side_of,
     sound_ends,
     twins_of,
     without_side,
 )
-from poise.body.mirror import left_from_right, lie_apart
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.intake.anatomy import is_finger, is_hand
