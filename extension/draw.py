@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import bpy
 import numpy as np
 
+from . import rig
 from .server import unpacked
 
 GRAVITY = 9.81
@@ -60,28 +61,28 @@ class Figures:
 physics = ghost = preview = None
 
 
-def keep_physics(rig, data):
+def keep_physics(made, data):
     global physics
     names = (
         "com", "pressure", "polygon", "points", "touches", "forces", "linear_momentum", "angular_momentum",
     )  # fmt: skip
-    first = rig.frames[0]
+    first = made.frames[0]
     flights = [
         Flight(first + f["frames"][0], first + f["frames"][1], tuple(f["start"]), tuple(f["end"]), f["duration"])
         for f in data["flights"]
     ]
-    physics = Physics(rig.name, first, data["mass"], flights, {n: unpacked(data[n]) for n in names}, data["corners"])
+    physics = Physics(made.name, first, data["mass"], flights, {n: unpacked(data[n]) for n in names}, data["corners"])
 
 
-def keep_ghost(rig):
+def keep_ghost(made):
     global ghost
-    step = max(1, len(rig.frames) // GHOSTS)
-    ghost = Figures(rig.message["parents"], np.array(rig.frames[::step]), rig.places[::step])
+    step = max(1, len(made.frames) // GHOSTS)
+    ghost = Figures(made.message["parents"], np.array(made.frames[::step]), made.places[::step])
 
 
-def keep_preview(rig, result):
+def keep_preview(made, result):
     global preview
-    preview = Figures(rig.message["parents"], result.frames, result.places)
+    preview = Figures(made.message["parents"], result.frames, result.places)
 
 
 def forget_physics():
@@ -108,14 +109,20 @@ def arc(start, end, duration, count=24):
 
 
 def lines(scene):
-    """Line segments of the current frame as (color, places (2 n, 3))."""
+    """Line segments of the current frame as (color, places (2 n, 3) in units of Blender)."""
+    unit = rig.unit(scene)
+    return [(c, places / unit) for c, places in _lines(scene) if len(places) and np.isfinite(places).all()]
+
+
+def _lines(scene):
+    """The same, in meters."""
     from .flight import flight_handles
 
     found, own = [], scene.poise
     handles = flight_handles()
     if handles is not None:
         duration = float(handles[0].poise.flight.split()[3])
-        found.append((GREEN, _strip(arc(*(h.matrix_world.translation for h in handles), duration))))
+        found.append((GREEN, _strip(arc(*(rig.unit(scene) * h.matrix_world.translation for h in handles), duration))))
     if own.ghosts and ghost is not None:
         found += [(GRAY, _bones(ghost, i)) for i in range(len(ghost.frames))]
     if preview is not None:
@@ -141,12 +148,12 @@ def lines(scene):
     for name, color, scale in (("linear_momentum", ORANGE, SPEED), ("angular_momentum", PURPLE, SPIN)):
         found.append((color, _arrows(com[None], seen[name][at][None] * (scale / physics.mass))))
     found += [(BLUE, _strip(arc(f.start, f.end, f.duration))) for f in physics.flights]
-    return [(color, places) for color, places in found if len(places) and np.isfinite(places).all()]
+    return found
 
 
 def points(scene):
-    """Points of the current frame as (color, size, places (n, 3))."""
-    at = _index(scene)
+    """Points of the current frame as (color, size, places (n, 3) in units of Blender)."""
+    at, unit = _index(scene), rig.unit(scene)
     if at is None:
         return []
     seen = physics.arrays
@@ -154,7 +161,7 @@ def points(scene):
     found = [
         (BLUE, 12.0, seen["com"][at][None]), (ORANGE, 10.0, seen["pressure"][at][None]), (RED, 6.0, touching),
     ]  # fmt: skip
-    return [(color, size, places) for color, size, places in found if len(places) and np.isfinite(places).all()]
+    return [(color, size, places / unit) for color, size, places in found if len(places) and np.isfinite(places).all()]
 
 
 def _index(scene):

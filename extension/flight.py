@@ -5,7 +5,7 @@
 import bpy
 from mathutils import Vector
 
-from . import draw
+from . import draw, rig
 from .jobs import PREFIX, NewActionOperator, Running, read
 
 
@@ -21,13 +21,13 @@ class POISE_OT_flight(bpy.types.Operator):
         return draw.physics is not None and bool(draw.physics.flights)
 
     def execute(self, context):
-        seen, now = draw.physics, context.scene.frame_current
+        seen, now, unit = draw.physics, context.scene.frame_current, rig.unit(context.scene)
         near = min(seen.flights, key=lambda f: max(f.first - now, now - f.last, 0))
         forget_flights()
         for end, place in (("start", near.start), ("end", near.end)):
             handle = bpy.data.objects.new(f"Poise flight {end}", None)
-            handle.empty_display_type, handle.empty_display_size = "SPHERE", 0.08
-            handle.location = Vector(place)
+            handle.empty_display_type, handle.empty_display_size = "SPHERE", 0.08 / unit
+            handle.location = Vector(place) / unit
             handle.poise.flight = f"{end} {near.first} {near.last} {near.duration!r}"
             handle.poise.target = bpy.data.objects.get(seen.armature)
             context.scene.collection.objects.link(handle)
@@ -59,13 +59,13 @@ class POISE_OT_apply_flight(NewActionOperator, bpy.types.Operator):
 
     def begin(self, context):
         start, end = flight_handles()
-        self.rig = read(context)
+        self.rig, unit = read(context), rig.unit(context.scene)
         first, last = (int(f) - self.rig.frames[0] for f in start.poise.flight.split()[1:3])
         return "ballistic", {
             "motion": self.rig.message,
             "flight": [first, last],
-            "start": list(start.matrix_world.translation),
-            "end": list(end.matrix_world.translation),
+            "start": list(unit * start.matrix_world.translation),
+            "end": list(unit * end.matrix_world.translation),
             "keep": "timing",
             "amount": context.scene.poise.amount,
         }

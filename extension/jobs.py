@@ -8,7 +8,7 @@ from contextlib import suppress
 import bpy
 from bpy.props import StringProperty
 
-from . import draw, rig, server
+from . import actions, draw, rig, server
 from .scene import forget_findings
 from .server import Job, PoiseError
 
@@ -40,6 +40,13 @@ def figure(context):
     chosen = context.scene.poise.armature
     active = context.active_object
     return chosen or (active if active is not None and active.type == "ARMATURE" else None)
+
+
+def read_source(context):
+    """The figure as it was before its last simulation."""
+    armature = actions.source(figure(context))
+    with actions.before_simulation(armature):
+        return read(context, armature)
 
 
 def read(context, armature=None):
@@ -149,21 +156,26 @@ class NewActionOperator(JobOperator):
     """One whose result is a motion; `done` is said where the result has no notes."""
 
     suffix = done = ""
+    is_simulation = False
 
     def end(self, context, result):
         self.put(context, result)
         return result["notes"][-1] if result["notes"] else self.done
 
     def put(self, context, result, first=0):
-        came = rig.result_of(self.rig, result["motion"], first)
-        base = self.rig.armature.animation_data
-        before = base.action.name if base is not None and base.action is not None else self.rig.armature.name
-        armature, action = rig.write(self.rig, came, f"{before} {self.suffix}", as_nla=context.scene.poise.as_nla)
+        came = actions.result_of(self.rig, result["motion"], first)
+        armature, action = actions.write(
+            self.rig,
+            came,
+            f"{self.rig.action or self.rig.name} {self.suffix}",
+            as_nla=context.scene.poise.as_nla,
+            is_simulated=self.is_simulation,
+        )
         self.notes = list(self.rig.notes)
         if armature != self.rig.armature:
             context.scene.poise.armature = armature
             self.notes.append(
-                f"Constraints act on {self.rig.name!r}: the result is on {armature.name!r}, without them."
+                f"Constraints or drivers act on {self.rig.name!r}: the result is on {armature.name!r}, without them."
             )
         draw.keep_ghost(self.rig)
         draw.forget_physics()

@@ -4,9 +4,9 @@
 
 import bpy
 
-from . import draw, rig, server
+from . import actions, draw, server
 from . import scene as around
-from .jobs import PREFIX, Running, program, read
+from .jobs import PREFIX, Running, program, read_source
 from .operators import simulation
 from .server import Job, PoiseError
 
@@ -15,7 +15,7 @@ class Live:
     """Simulates the next frames again whenever a push or the current frame changes."""
 
     def __init__(self, context):
-        self.rig, self.job, self.seen = read(context), None, None
+        self.rig, self.job, self.seen = read_source(context), None, None
         self.link = server.get(program(context))
 
     def state(self, context):
@@ -34,7 +34,7 @@ class Live:
             if result is None:
                 return
             self.job = None
-            came = rig.result_of(self.rig, result["motion"], result["frames"][0])
+            came = actions.result_of(self.rig, result["motion"], result["frames"][0])
             draw.keep_preview(self.rig, came)
             draw.redraw(context)
         around.move_pushes(context.scene, self.rig)

@@ -6,10 +6,10 @@ import bpy
 import numpy as np
 from bpy.props import IntProperty, StringProperty
 
-from . import draw, rig, server
+from . import actions, draw, rig, server
 from . import scene as around
 from .flight import forget_flights
-from .jobs import PREFIX, JobOperator, NewActionOperator, Running, figure, program, read
+from .jobs import PREFIX, JobOperator, NewActionOperator, Running, figure, program, read, read_source
 from .server import PoiseError, unpacked
 
 
@@ -19,17 +19,17 @@ class POISE_OT_simulate(NewActionOperator, bpy.types.Operator):
     bl_idname = PREFIX + "simulate"
     bl_label = "Simulate"
     suffix = "simulated"
+    is_simulation = True
 
     def begin(self, context):
-        own = context.scene.poise
-        self.rig = read(context)
+        self.rig = read_source(context)
         return "simulate", simulation(context, self.rig) | {
-            "bodies": around.read_bodies(own.bodies),
+            "bodies": around.read_bodies(context.scene, self.rig.frames[0]),
         }
 
     def end(self, context, result):
         action = self.put(context, result)
-        around.write_bodies(self.rig, result["bodies"])
+        around.write_bodies(self.rig, result["bodies"], rig.unit(context.scene))
         return f"{action.name}: the figure {'fell' if result['fell'] else 'stays up'}."
 
 
@@ -156,14 +156,15 @@ class POISE_OT_add_push(bpy.types.Operator):
     bl_options = {"REGISTER", "UNDO"}
 
     def execute(self, context):
-        armature = figure(context)
+        chosen = figure(context)
+        armature = actions.source(chosen)
         if armature is None:
             self.report({"ERROR"}, "Choose an armature first.")
             return {"CANCELLED"}
         active = context.active_pose_bone
         bone = active.name if active is not None and active.id_data == armature else _trunk(armature)
         arrow = bpy.data.objects.new(f"Push {bone}", None)
-        arrow.empty_display_type, arrow.empty_display_size = "SINGLE_ARROW", 0.5
+        arrow.empty_display_type, arrow.empty_display_size = "SINGLE_ARROW", 0.5 / rig.unit(context.scene)
         arrow.location = armature.matrix_world @ armature.pose.bones[bone].head
         arrow.rotation_euler = (0.0, np.pi / 2.0, 0.0)  # along x
         own = arrow.poise
@@ -175,7 +176,7 @@ class POISE_OT_add_push(bpy.types.Operator):
             other.select_set(False)
         arrow.select_set(True)
         context.view_layer.objects.active = arrow
-        context.scene.poise.armature = armature
+        context.scene.poise.armature = chosen
         server.begin(program(context))  # while the arrow is turned
         return {"FINISHED"}
 

@@ -6,7 +6,7 @@ import textwrap
 
 import bpy
 
-from . import jobs
+from . import actions, jobs
 from . import scene as around
 from .live import POISE_OT_live
 
@@ -31,12 +31,13 @@ class POISE_PT_main(PoisePanel, bpy.types.Panel):
             layout.label(text="Choose an armature.", icon="INFO")
             return
         job = jobs.Running.job
-        if job is not None:
-            row = layout.row(align=True)
+        column = layout.column(align=True)
+        if job is None:
+            column.operator("poise.simulate", icon="PHYSICS")
+        else:  # in its place, so that no button moves
+            row = column.row(align=True)
             row.progress(factor=job.progress, text=job.doing or jobs.Running.title)
             row.operator("poise.cancel", text="", icon="X")
-        column = layout.column(align=True)
-        column.operator("poise.simulate", icon="PHYSICS")
         column.operator("poise.live", icon="PLAY", depress=POISE_OT_live.is_on)
         row = layout.row(align=True)
         row.operator("poise.check", icon="CHECKMARK")
@@ -52,15 +53,14 @@ class POISE_PT_pushes(PoisePanel, bpy.types.Panel):
     def draw(self, context):
         layout = self.layout
         layout.operator("poise.add_push", icon="ADD")
-        armature = jobs.figure(context)
+        armature = actions.source(jobs.figure(context))
         for arrow in around.pushes(context.scene, armature):
             box, own = layout.box(), arrow.poise
             box.label(text=arrow.name, icon="EMPTY_SINGLE_ARROW")
             box.prop_search(own, "bone", armature.data, "bones")
-            row = box.row(align=True)
-            row.prop(own, "force")
-            row.prop(own, "frame")
-            row.prop(own, "duration")
+            column = box.column(align=True)
+            for name in ("force", "frame", "duration"):
+                column.prop(own, name)
 
 
 class POISE_PT_around(PoisePanel, bpy.types.Panel):
@@ -74,7 +74,7 @@ class POISE_PT_around(PoisePanel, bpy.types.Panel):
             layout.prop(own, name)
         active = context.active_object
         if own.bodies is not None and active is not None and active.name in own.bodies.all_objects:
-            layout.prop(active.poise, "mass", text=f"Mass of {active.name}")
+            layout.prop(active.poise, "mass", text=f"Mass of {active.name} [kg]")
 
 
 class POISE_PT_track(PoisePanel, bpy.types.Panel):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: Poise authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An armature as a motion for Poise, and a motion as a new action of it.
+"""An armature as a motion for Poise (actions.py puts a motion on it).
 
 Poise's joints stand where bones begin and are turned as bones are. World space, meters, Z up.
 """
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 import bpy
 import numpy as np
-from mathutils import Matrix, Quaternion, Vector
+from mathutils import Matrix
 
-from .server import PoiseError, packed, unpacked
+from .server import PoiseError, packed
 
 SKEW = 1e-3
 """Bones whose axes are less square than this cannot be read [1]."""
@@ -30,10 +30,12 @@ class Rig:
         fps: [1/s].
         message: The motion.
         places: World positions of the joints, (F, J, 3).
-        worlds: The object's matrix in each frame.
-        scales: Scale of each bone in each frame, where it is not 1.
+        worlds: The object's matrix in each frame, to meters.
+        shapes: Axes of each bone in each frame, where it is scaled or sheared, and its turn.
         basis: Own pose of bones between joints, by frame and name.
-        is_held: Constraints act on bones of the chain.
+        action: Name of the action that moved it, or empty.
+        slot: Identifier of its slot, or empty.
+        is_held: Constraints or drivers act on bones of the chain.
         notes: What the user should know.
     """
 
@@ -45,8 +47,10 @@ class Rig:
     message: dict
     places: np.ndarray
     worlds: list
-    scales: dict
+    shapes: dict
     basis: list
+    action: str
+    slot: str
     is_held: bool
     notes: list = field(default_factory=list)
 
@@ -63,46 +67,106 @@ def frame_rate(scene):
     return scene.render.fps / scene.render.fps_base
 
 
+def unit(scene):
+    """Meters of one unit of Blender."""
+    return 1.0 if scene.unit_settings.system == "NONE" else scene.unit_settings.scale_length
+
+
+LARGE, SMALL = 15.0, 0.1
+"""A figure beyond these sizes is seldom meant so [m]."""
+
+
 def read(armature, scene, first, last):
     """Read frames first … last of an armature.
 
     Raises:
-        PoiseError: if it has no bones, or its scale cannot be read.
+        PoiseError: if it has no bones, or its poses or its scale cannot be read.
     """
     if armature is None or armature.type != "ARMATURE":
         raise PoiseError("Choose an armature first.")
     if last - first < 2:
         raise PoiseError(f"Frames {first} to {last} are too few: Poise needs three or more. Set the frame range.")
+    _require_posed(armature, scene)
     bones, above, chain, notes = joints_of(armature.data)
     index = {name: j for j, name in enumerate(bones)}
     parents = np.array([-1 if name is None else index[name] for name in above])
     frames, now = list(range(first, last + 1)), scene.frame_current_final
     places, turns = np.empty((len(frames), len(bones), 3)), np.empty((len(frames), len(bones), 4))
-    worlds, scales, basis = [], {}, []
+    worlds, shapes, basis = [], {}, []
+    to_meters = Matrix.Scale(unit(scene), 4)
     try:
         for i, frame in enumerate(frames):
             scene.frame_set(frame)
-            world = armature.matrix_world.copy()
+            world = to_meters @ armature.matrix_world
             worlds.append(world)
             pose = armature.pose.bones
             for j, name in enumerate(bones):
                 matrix = pose[name].matrix
                 place, turn, _ = (world @ matrix).decompose()
                 places[i, j], turns[i, j] = place, turn
-                scale = matrix.to_scale()
-                if max(abs(s - 1.0) for s in scale) > 1e-5:
-                    scales[i, name] = scale
+                axes = matrix.to_3x3()
+                if np.abs(np.array(axes.transposed() @ axes) - np.eye(3)).max() > 2e-5:
+                    shapes[i, name] = axes, matrix.to_quaternion()
             basis.append({name: _own_pose(pose[name]) for name in chain if name not in index})
     finally:
         scene.frame_set(int(now), subframe=now - int(now))
     _require_square(armature, worlds[0])
-    is_held = any(not c.mute for name in chain for c in armature.pose.bones[name].constraints)
+    is_held = _is_driven(armature, chain) or any(
+        not c.mute for name in chain for c in armature.pose.bones[name].constraints
+    )
     turns /= np.linalg.norm(turns, axis=-1, keepdims=True)
     message = _message(armature, bones, parents, worlds[0])
     moved, turned = local_poses(parents, places, turns)
     rate = frame_rate(scene)
     message |= {"fps": rate, "translations": packed(moved), "rotations": packed(turned)}
-    return Rig(armature.name, bones, chain, frames, rate, message, places, worlds, scales, basis, is_held, notes)
+    size = np.ptp(places[0], axis=0).max()
+    if not SMALL < size < LARGE:
+        notes.append(
+            f"The figure is {size:.3g} m large. If it should not be, set Unit Scale in the scene's units "
+            "(0.01 where one unit is a centimeter), or scale it."
+        )
+    action, slot = _moved_by(armature)
+    return Rig(
+        armature.name, bones, chain, frames, rate, message, places, worlds, shapes, basis, action, slot, is_held, notes
+    )  # fmt: skip
+
+
+def _moved_by(armature):
+    """Names of the action and its slot."""
+    data = armature.animation_data
+    if data is None or data.action is None:
+        return "", ""
+    slot = getattr(data, "action_slot", None)
+    return data.action.name, "" if slot is None else slot.identifier
+
+
+def _require_posed(armature, scene):
+    """Refuse an armature that does not show its poses, or whose new keys would not be seen."""
+    name, wrong = repr(armature.name), ""
+    if armature.library is not None:
+        wrong = f"{name} is linked from another file. Make a library override first (Object > Library Override)."
+    elif armature.mode == "EDIT":
+        wrong = f"{name} is being edited. Leave edit mode first (Tab)."
+    elif armature.data.pose_position == "REST":
+        wrong = f"{name} shows its rest position. Choose Pose Position in its data properties."
+    elif not (armature.visible_get() or _is_hidden_by_eye(armature)):
+        wrong = f"{name} is disabled in viewports, so it is not animated. Show it first, and its collection."
+    elif scene.render.frame_map_old != scene.render.frame_map_new:
+        wrong = "The scene stretches time. Set both numbers of Time Stretching to the same (Output > Format)."
+    if wrong:
+        raise PoiseError(wrong)
+
+
+def _is_hidden_by_eye(armature):
+    """Blender animates what is hidden so, but nothing that is disabled, or in a collection that is."""
+    return armature.name in bpy.context.view_layer.objects and armature.hide_get() and not armature.hide_viewport
+
+
+def _is_driven(armature, names):
+    """True if drivers move or turn one of these bones."""
+    data = armature.animation_data
+    paths = {d.data_path.rpartition(".")[0] for d in ([] if data is None else data.drivers) if not d.mute}
+    return any(f'pose.bones["{bpy.utils.escape_identifier(name)}"]' in paths for name in names)
 
 
 def _own_pose(posed):
@@ -196,7 +260,8 @@ def _require_square(armature, world):
     sizes = np.linalg.norm(axes, axis=0)
     if np.linalg.det(axes) <= 0.0 or np.ptp(sizes) > SKEW * sizes.max():
         raise PoiseError(
-            f"{armature.name!r} is mirrored, or scaled by another amount along each axis. Apply its scale (Ctrl A)."
+            f"{armature.name!r} is mirrored, or scaled by another amount along each axis. Apply its scale (Ctrl A), "
+            "or that of what it is parented to."
         )
 
 
@@ -263,206 +328,3 @@ def world_poses(parents, moved, turned):
             places[:, j] = places[:, p] + rotated(turns[:, p], moved[:, j])
             turns[:, j] = product(turns[:, p], turned[:, j])
     return places, turns
-
-
-# --- the result
-
-
-@dataclass
-class Result:
-    """A motion that came back: frames of the scene (F,), world positions (F, J, 3), orientations (F, J, 4)."""
-
-    frames: np.ndarray
-    places: np.ndarray
-    turns: np.ndarray
-
-
-def result_of(rig, data, first=0):
-    """What the server sent, in the world; `first` is its first frame, counted from that of the rig."""
-    frames = rig.frames[first] + unpacked(data["times"]) * rig.fps
-    places, turns = world_poses(rig.message["parents"], unpacked(data["translations"]), unpacked(data["rotations"]))
-    return Result(frames, places, turns)
-
-
-def write(rig, result, name, *, as_nla=False):
-    """Put a result on the armature as a new action. The action that was there keeps its keys.
-
-    Where constraints act on its bones, they would act on the result, too: it goes onto a copy without them.
-    """
-    armature = free_copy(rig.armature) if rig.is_held else rig.armature
-    data = armature.animation_data_create()
-    before = data.action
-    action = before.copy() if before is not None else bpy.data.actions.new(name)
-    action.name = name
-    slot = None
-    if hasattr(action, "slots"):
-        old = data.action_slot.identifier if before is not None and data.action_slot is not None else None
-        slot = next((s for s in action.slots if s.identifier == old), None)
-        slot = slot or action.slots.new(id_type="OBJECT", name=armature.name)
-    holder = _holder(action, slot)
-    keys = _keys(rig, result, {c.data_path for c in holder.fcurves})
-    replaced = {path for path, _, _ in keys} | {
-        f'pose.bones["{bpy.utils.escape_identifier(n)}"].{c}'
-        for n in (rig.chain if rig.is_held else rig.bones)
-        for c in ("rotation_quaternion", "rotation_euler", "rotation_axis_angle")
-    }
-    for curve in [c for c in holder.fcurves if c.data_path in replaced]:
-        holder.fcurves.remove(curve)
-    for path, bone, values in keys:
-        for i in range(values.shape[1]):
-            _key(holder, path, i, bone, result.frames, values[:, i])
-    if before is not None:
-        before.use_fake_user = True  # it stays in the file, whatever is done with the new one
-    if as_nla:
-        if before is not None:
-            _strip(data, before, f"{before.name} (before)", data.action_slot if slot is not None else None)
-        data.action = None
-        _strip(data, action, name, slot)
-    else:
-        data.action = action
-        if slot is not None:
-            data.action_slot = slot
-    return armature, action
-
-
-def free_copy(armature):
-    """A copy of an armature whose bones are moved by keys alone; its meshes are copied with it."""
-    made = armature.copy()
-    made.name = f"{armature.name} Poise"
-    for collection in armature.users_collection:
-        collection.objects.link(made)
-    for posed in made.pose.bones:
-        for constraint in list(posed.constraints):
-            posed.constraints.remove(constraint)
-    if made.animation_data is not None:
-        for driver in [d for d in made.animation_data.drivers if d.data_path.startswith("pose.bones")]:
-            made.animation_data.drivers.remove(driver)
-    for mesh in [o for o in bpy.data.objects if o.type == "MESH"]:
-        if any(m.type == "ARMATURE" and m.object == armature for m in mesh.modifiers):
-            other = mesh.copy()
-            for collection in mesh.users_collection:
-                collection.objects.link(other)
-            for modifier in other.modifiers:
-                if modifier.type == "ARMATURE" and modifier.object == armature:
-                    modifier.object = made
-            if other.parent == armature:
-                other.parent = made
-    return made
-
-
-def write_object(thing, name, frames, rows):
-    """A new action of an object: location and quaternion in each frame, (F, 7)."""
-    data = thing.animation_data_create()
-    if data.action is not None:
-        data.action.use_fake_user = True
-    action = bpy.data.actions.new(name)
-    slot = action.slots.new(id_type="OBJECT", name=thing.name) if hasattr(action, "slots") else None
-    holder = _holder(action, slot)
-    for i in range(7):
-        path, index = ("location", i) if i < 3 else ("rotation_quaternion", i - 3)
-        _key(holder, path, index, "", frames, rows[:, i])
-    data.action = action
-    if slot is not None:
-        data.action_slot = slot
-    return action
-
-
-def _holder(action, slot):
-    """What holds F-curves: the action, or since 4.4 the channels of its slot."""
-    if slot is None:
-        return action
-    layer = action.layers[0] if action.layers else action.layers.new("Layer")
-    strip = layer.strips[0] if layer.strips else layer.strips.new(type="KEYFRAME")
-    return strip.channelbag(slot, ensure=True)
-
-
-def _strip(data, action, name, slot):
-    track = data.nla_tracks.new()
-    track.name = name
-    strip = track.strips.new(name, int(action.frame_range[0]), action)
-    if slot is not None and hasattr(strip, "action_slot"):
-        strip.action_slot = next((s for s in action.slots if s.identifier == slot.identifier), None)
-
-
-def _key(holder, path, index, group, frames, values):
-    curve = holder.fcurves.new(path, index=index)
-    if group:
-        curve.group = holder.groups.get(group) or holder.groups.new(group)
-    points = curve.keyframe_points
-    points.add(len(frames))
-    points.foreach_set("co", np.column_stack([frames, values]).ravel().astype(np.float32))
-    for point in points:
-        point.interpolation = "LINEAR"
-    curve.update()
-
-
-def _keys(rig, result, known):
-    """Channels as (path, bone, values (F, n)): each bone's own pose that puts it where the result has it.
-
-    Args:
-        rig, result: What was read, and what came back.
-        known: Channels that the action has: places of bones are keyed where it does, or where they move.
-    """
-    index = {name: j for j, name in enumerate(rig.bones)}
-    data, pose = rig.armature.data, rig.armature.pose.bones
-    count = len(result.frames)
-    keyed = rig.chain if rig.is_held else rig.bones
-    moves, turns, sizes = ({name: np.ones((count, n)) for name in rig.chain} for n in (3, 4, 3))
-    nearest = np.clip(np.round(result.frames).astype(int) - rig.frames[0], 0, len(rig.frames) - 1)
-    for i in range(count):
-        back, made = rig.worlds[nearest[i]].inverted(), {}
-        for name in rig.chain:
-            bone = data.bones[name]
-            above = (
-                {}
-                if bone.parent is None
-                else {"parent_matrix": made[bone.parent.name], "parent_matrix_local": bone.parent.matrix_local}
-            )
-            if name not in index:
-                own = rig.basis[nearest[i]][name]
-                made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
-                moves[name][i], turns[name][i], sizes[name][i] = own.decompose()
-                continue
-            j = index[name]
-            there = back @ Matrix.LocRotScale(Vector(result.places[i, j]), Quaternion(result.turns[i, j]), None)
-            place, turn, _ = there.decompose()
-            scale = rig.scales.get((nearest[i], name), Vector((1.0, 1.0, 1.0)))
-            made[name] = Matrix.LocRotScale(place, turn, scale)
-            own = bone.convert_local_to_pose(made[name], bone.matrix_local, invert=True, **above)
-            move, turn, size = own.decompose()
-            moves[name][i], turns[name][i], sizes[name][i] = move, turn, size
-            if bone.use_connect and bone.parent is not None:  # it cannot be moved: its children start where it ends up
-                own = Matrix.LocRotScale(None, turn, size)
-                made[name] = bone.convert_local_to_pose(own, bone.matrix_local, **above)
-    keys = []
-    for name in keyed:
-        bone = data.bones[name]
-        path = f'pose.bones["{bpy.utils.escape_identifier(name)}"]'
-        is_fixed = bone.use_connect and bone.parent is not None
-        is_moved = bone.parent is None or name == rig.bones[0] or np.abs(moves[name]).max() > 1e-6
-        if not is_fixed and (is_moved or f"{path}.location" in known):
-            keys.append((f"{path}.location", name, moves[name]))
-        turning, values = _turning(path, pose[name].rotation_mode, turns[name])
-        keys.append((turning, name, values))
-        if rig.is_held and np.abs(sizes[name] - 1.0).max() > 1e-5:  # constraints stretch bones, too
-            keys.append((f"{path}.scale", name, sizes[name]))
-    return keys
-
-
-def _turning(path, mode, turns):
-    """Rotation channels in the way the bone is turned by."""
-    before, rows = None, []
-    for q in (Quaternion(t) for t in turns):
-        if mode == "QUATERNION":
-            if before is not None:
-                q.make_compatible(before)
-            rows.append(q)
-            before = q
-        elif mode == "AXIS_ANGLE":
-            axis, angle = q.to_axis_angle()
-            rows.append((angle, *axis))
-        else:
-            before = q.to_euler(mode) if before is None else q.to_euler(mode, before)
-            rows.append(before)
-    channel = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}.get(mode, "rotation_euler")
-    return f"{path}.{channel}", np.array([tuple(r) for r in rows])

@@ -17,7 +17,7 @@ from bpy.props import (
 )
 from mathutils import Matrix, Quaternion, Vector
 
-from . import rig
+from . import actions, rig
 from .server import PoiseError, packed, unpacked
 
 MARK = "Poise: "
@@ -63,7 +63,7 @@ class PoiseScene(bpy.types.PropertyGroup):
     bodies: PointerProperty(
         name="Bodies",
         type=bpy.types.Collection,
-        description="Its meshes are boxes that fall and can be pushed over; a mass of 0 stays where it is",
+        description="Its meshes are boxes that come to rest and can be pushed over; a mass of 0 stays where it is",
     )
     physicality: FloatProperty(
         name="Physicality", default=1.0, min=0.05, max=20.0, description="How little help from outside is allowed"
@@ -94,11 +94,11 @@ class PoiseObject(bpy.types.PropertyGroup):
         name="Bone", description="What it pushes. Move the arrow to another bone, or choose it here", update=_stay
     )
     seat: FloatVectorProperty(description="Where the arrow was when its bone was chosen", subtype="XYZ")
-    force: FloatProperty(name="Force", default=200.0, min=0.0, max=1e5, description="Newtons, along the arrow")
+    force: FloatProperty(name="Force [N]", default=200.0, min=0.0, max=1e5, description="Newtons, along the arrow")
     frame: IntProperty(name="Frame", default=1, description="Frame in which it begins")
     duration: FloatProperty(name="Seconds", default=0.2, min=0.001, max=100.0)
     flight: StringProperty()
-    mass: FloatProperty(name="Mass", default=10.0, min=0.0, description="Kilograms; 0 never moves")
+    mass: FloatProperty(name="Mass [kg]", default=10.0, min=0.0, description="Kilograms; 0 never moves")
 
 
 def pushes(scene, armature):
@@ -108,12 +108,12 @@ def pushes(scene, armature):
 
 def move_pushes(scene, made):
     """An arrow that was moved pushes the bone nearest to its start, in the frame in which it begins."""
-    above = np.array(made.message["parents"])
+    above, size = np.array(made.message["parents"]), rig.unit(scene)
     begin = np.maximum(above, 0)
     for empty in pushes(scene, made.armature):
-        own, at = empty.poise, np.array(empty.location)
+        own, at = empty.poise, size * np.array(empty.location)
         is_carried = empty.animation_data is not None or empty.parent is not None
-        if is_carried or np.linalg.norm(at - np.array(own.seat)) < 1e-3:
+        if is_carried or np.linalg.norm(at - size * np.array(own.seat)) < 1e-3:
             continue
         places = made.places[min(max(own.frame - made.frames[0], 0), len(made.places) - 1)]
         along = places - places[begin]
@@ -151,7 +151,7 @@ def read_pushes(scene, made):
 
 
 def read_ground(collection, depsgraph):
-    """Triangles of all meshes of a collection, in the world; None without one."""
+    """Triangles of all meshes of a collection, in the world [m]; None without one."""
     if collection is None:
         return None
     faces = [np.zeros((0, 3, 3))]
@@ -169,7 +169,7 @@ def read_ground(collection, depsgraph):
         world = np.array(thing.matrix_world)
         places = points.reshape(-1, 3) @ world[:3, :3].T + world[:3, 3]
         faces.append(places[corners].reshape(-1, 3, 3))
-    triangles = np.concatenate(faces)
+    triangles = rig.unit(depsgraph.scene) * np.concatenate(faces)
     if not len(triangles):
         raise PoiseError(f"The collection {collection.name!r} has no mesh: there is no ground in it.")
     return {"triangles": packed(triangles)}
@@ -185,26 +185,30 @@ def _box(thing):
     return middle, turn, half
 
 
-def read_bodies(collection):
-    """Boxes around the meshes of a collection."""
-    found = []
-    for thing in () if collection is None else collection.all_objects:
+def read_bodies(scene, frame):
+    """Boxes around the meshes of the collection of bodies, where they are in this frame."""
+    collection, found, size, now = scene.poise.bodies, [], rig.unit(scene), scene.frame_current_final
+    if collection is None:
+        return found
+    scene.frame_set(frame)
+    for thing in collection.all_objects:
         if thing.type == "MESH":
             middle, turn, half = _box(thing)
             found.append(
                 {
                     "name": thing.name,
-                    "half": list(half),
-                    "position": list(middle),
+                    "half": list(size * half),
+                    "position": list(size * middle),
                     "rotation": list(turn.normalized()),
                     "mass": thing.poise.mass,
                 }
             )
+    scene.frame_set(int(now), subframe=now - int(now))
     return found
 
 
-def write_bodies(made, data):
-    """Bodies that moved get an action each; one that they had keeps its keys."""
+def write_bodies(made, data, size):
+    """Bodies that moved get an action each; one that they had keeps its keys. `size` is the unit [m]."""
     for body in data:
         thing = bpy.data.objects.get(body["name"])
         if thing is None:
@@ -215,12 +219,12 @@ def write_bodies(made, data):
         above = thing.matrix_world @ thing.matrix_basis.inverted()
         rows = []
         for place, turned in zip(unpacked(body["positions"]), unpacked(body["rotations"])):
-            there = Matrix.LocRotScale(Vector(place), Quaternion(turned), None) @ inside
+            there = Matrix.LocRotScale(Vector(place) / size, Quaternion(turned), None) @ inside
             place, turned, _ = (above.inverted() @ there).decompose()
             rows.append((*place, *turned))
         frames = made.frames[0] + unpacked(body["times"]) * made.fps
         thing.rotation_mode = "QUATERNION"
-        rig.write_object(thing, f"{thing.name} Poise", frames, np.array(rows))
+        actions.write_object(thing, f"{thing.name} Poise", frames, np.array(rows))
 
 
 def forget_findings(scene):

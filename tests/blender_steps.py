@@ -185,6 +185,105 @@ def constrained() -> None:
     ]
 
 
+def set_up(case: str) -> Any:
+    """A walk in a scene of somebody else; what is said of it is in test_blender.py."""
+    armature = scene_with(walk)
+    scene, data = bpy.context.scene, armature.animation_data
+    action = data.action
+    spine = armature.pose.bones["Spine"]
+    if case == "driver":
+        driver = armature.driver_add('pose.bones["Spine"].rotation_euler', 0).driver
+        driver.type, driver.expression = "SCRIPTED", "0.2 * sin(frame / 8)"
+    elif case == "centimeters":
+        scene.unit_settings.system, scene.unit_settings.scale_length = "METRIC", 0.01
+        armature.scale = (100.0, 100.0, 100.0)
+    elif case in ("added layer", "solo track"):
+        data.action = None
+        track = data.nla_tracks.new()
+        track.strips.new("walk", 1, action)
+        track.is_solo = case == "solo track"
+        if case == "added layer":
+            data.action = bpy.data.actions.new("lean")
+            for frame, angle in ((1, 0.0), (20, 0.3), (40, 0.0)):
+                spine.rotation_euler.x = angle
+                spine.keyframe_insert("rotation_euler", frame=frame)
+            data.action_blend_type, data.action_influence = "ADD", 0.7
+    elif case == "nla off":
+        data.use_nla, scene.poise.as_nla = False, True
+    elif case == "squash":
+        for frame, size in ((1, 1.0), (20, 1.4), (40, 0.7)):
+            spine.scale = (size**-0.5, size, size**-0.5)
+            spine.keyframe_insert("scale", frame=frame)
+    elif case == "curve modifiers":
+        for curve in curves(action):
+            if "Arm" in curve.data_path:
+                noise = curve.modifiers.new("NOISE")
+                noise.scale, noise.strength = 12.0, 0.2
+    elif case == "rest position":
+        armature.data.pose_position = "REST"
+    elif case == "edit mode":
+        bpy.ops.object.mode_set(mode="EDIT")
+    elif case == "disabled":
+        armature.hide_viewport = True
+    elif case == "stretched time":
+        scene.render.frame_map_new = 200
+    elif case == "linked":
+        bpy.ops.wm.save_as_mainfile(filepath=str(folder / "library.blend"), copy=True)
+        bpy.data.objects.remove(armature)
+        with bpy.data.libraries.load(str(folder / "library.blend"), link=True) as (_, wanted):
+            wanted.objects = ["walk"]
+        armature = wanted.objects[0]
+        scene.collection.objects.link(armature)
+        scene.poise.armature = armature
+    scene.frame_end = 40
+    bpy.context.view_layer.update()
+    return armature
+
+
+def seen(armature: Any) -> Any:
+    """Where its bones begin in each frame, as Blender shows it."""
+    found, scene = [], bpy.context.scene
+    for frame in range(scene.frame_start, scene.frame_end + 1):
+        scene.frame_set(frame)
+        shown = armature.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        found.append([shown.matrix_world @ bone.head for bone in shown.pose.bones])
+    return np.array(found)
+
+
+def strange() -> None:
+    """Scenes of strangers: unpushed, they come back as they were, or are refused in a sentence."""
+    cases = "plain", "driver", "centimeters", "added layer", "solo track", "nla off", "squash", "curve modifiers"
+    said["strange"] = {}
+    for case in cases:
+        armature = set_up(case)
+        scene, before = bpy.context.scene, seen(armature)
+        size = float(np.ptp(before[0], axis=0).max())
+        bpy.ops.poise.simulate()
+        still = float(np.abs(seen(scene.poise.armature) - before).max()) / size
+        scene.frame_set(10)
+        bpy.ops.poise.add_push()
+        bpy.ops.poise.simulate()
+        once = seen(scene.poise.armature)
+        bpy.ops.poise.simulate()
+        again = seen(scene.poise.armature)
+        scene.frame_set(10)
+        bpy.ops.poise.physics()
+        drawn = np.concatenate([p for _, _, p in part("draw").points(scene)])
+        said["strange"][case] = {
+            "still": still,
+            "moved": float(np.abs(once - before).max()) / size,
+            "again": float(np.abs(again - once).max()) / size,
+            "copy": scene.poise.armature != armature,
+            "pushes": len(part("scene").pushes(scene, armature)),
+            "drawn": float(np.abs(drawn - seen(scene.poise.armature)[9].mean(axis=0)).max()) / size,
+            "armatures": sum(o.type == "ARMATURE" for o in bpy.data.objects),
+        }
+    said["refused"] = {}
+    for case in ("rest position", "edit mode", "disabled", "stretched time", "linked"):
+        set_up(case)
+        said["refused"][case] = refusal(bpy.ops.poise.simulate)
+
+
 def check_and_mend() -> None:
     armature = scene_with(walk)
     action = armature.animation_data.action
@@ -268,7 +367,11 @@ def surroundings() -> None:
     bpy.ops.poise.simulate()
     crate = bodies.objects[0]
     scene.frame_set(scene.frame_end)
-    said["crate"] = [crate.animation_data.action.name, list(crate.matrix_world.translation)]
+    said["crate"] = [crate.animation_data.action.name, list(crate.matrix_world.translation), scene.frame_current]
+    for frame, x in ((scene.frame_start, 2.0), (scene.frame_end, 5.0)):
+        crate.location.x = x
+        crate.keyframe_insert("location", frame=frame)
+    said["crate begins"] = part("scene").read_bodies(scene, scene.frame_start)[0]["position"][0], scene.frame_current
     scene.poise.bodies, scene.poise.ground = None, ground
     said["message of ground"] = part("scene").read_ground(ground, bpy.context.evaluated_depsgraph_get())
     bpy.ops.poise.simulate()
@@ -356,6 +459,6 @@ def end() -> None:
 
 
 install()
-for step in (simulate, odd, constrained, check_and_mend, flight, surroundings, track, live, end):
+for step in (simulate, odd, constrained, strange, check_and_mend, flight, surroundings, track, live, end):
     step()
 (folder / "said.json").write_text(json.dumps(said))

@@ -137,6 +137,24 @@ def test_a_rig_with_constraints_gets_a_copy_without(done: tuple[Path, dict[str, 
     assert moved < 1e-6
 
 
+def test_scenes_of_strangers_come_back(done: tuple[Path, dict[str, Any]]) -> None:
+    for case, said in done[1]["strange"].items():
+        assert said["still"] < CLOSE, case
+        assert said["moved"] > 0.03, case
+        assert said["pushes"] == 1, case
+        assert said["copy"] == (case == "driver"), case
+        assert said["armatures"] == 1 + (case == "driver"), f"{case}: a simulation again makes no second copy"
+        assert said["drawn"] < 2.0, f"{case}: what is drawn is where the figure is"
+        if case != "nla off":  # a track below is no action that could be put back
+            assert said["again"] < CLOSE, f"{case}: a simulation again shoves the shoved figure"
+    refused = done[1]["refused"]
+    assert "Choose Pose Position" in refused["rest position"]
+    assert "Leave edit mode" in refused["edit mode"]
+    assert "disabled in viewports" in refused["disabled"]
+    assert "Time Stretching" in refused["stretched time"]
+    assert "library override" in refused["linked"]
+
+
 def test_poise_starts_while_the_arrow_is_turned(done: tuple[Path, dict[str, Any]]) -> None:
     assert done[1]["begun by add push"]
 
@@ -189,9 +207,10 @@ def test_both_ends_of_a_flight_can_be_dragged(done: tuple[Path, dict[str, Any]])
 
 def test_bodies_fall_and_ground_lifts(done: tuple[Path, dict[str, Any]]) -> None:
     folder, said = done
-    name, place = said["crate"]
+    name, place, frame = said["crate"]
     motion, _, before, after = sent(folder, "ground")
     assert name.endswith("Poise")
+    assert said["crate begins"] == [pytest.approx(2.0, abs=1e-6), frame], "where it is in the first frame"
     assert place[2] == pytest.approx(poise.Character.fit(motion).floor + 0.2, abs=0.02)
     assert after[-1, 0, 2] - before[-1, 0, 2] == pytest.approx(0.08, abs=0.04)
 
