@@ -36,10 +36,16 @@ def program(context):
 
 
 def figure(context):
-    """The armature of the settings, or the active one."""
-    chosen = context.scene.poise.armature
+    """The armature of the settings, or the one that the active object is or belongs to, or the only one."""
+    if context.scene.poise.armature is not None:
+        return context.scene.poise.armature
     active = context.active_object
-    return chosen or (active if active is not None and active.type == "ARMATURE" else None)
+    if active is not None:
+        own = active if active.type == "ARMATURE" else active.poise.target or active.find_armature()
+        if own is not None:
+            return own
+    found = [thing for thing in context.scene.objects if thing.type == "ARMATURE"]
+    return found[0] if len(found) == 1 else None
 
 
 def read_source(context):

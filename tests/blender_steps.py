@@ -335,6 +335,7 @@ def flight() -> None:
     bpy.ops.poise.flight()
     start, end = part("flight").flight_handles()
     end.location.x += 0.3
+    bpy.context.scene.poise.armature, bpy.context.view_layer.objects.active = None, end  # as who drags it leaves it
     bpy.context.view_layer.update()
     arc = draw.lines(bpy.context.scene)[0][1]
     said["arc ends"] = [arc[0].tolist(), arc[-1].tolist()]
@@ -443,6 +444,15 @@ def end() -> None:
         said["cancelled"] = str(error)
     bpy.context.scene.poise.armature = None
     bpy.context.view_layer.objects.active = None
+    bpy.ops.mesh.primitive_cube_add()
+    skin, figure = bpy.context.object, part("jobs").figure
+    said["figures"] = [figure(bpy.context) == armature]
+    bpy.data.objects.new("another", bpy.data.armatures.new("another"))
+    bpy.context.scene.collection.objects.link(bpy.data.objects["another"])
+    said["figures"].append(figure(bpy.context) is None)
+    skin.modifiers.new("Armature", "ARMATURE").object = armature
+    said["figures"].append(figure(bpy.context) == armature)
+    bpy.data.objects.remove(skin)
     said["no armature"] = refusal(bpy.ops.poise.simulate)
     process = server.get().process
     bpy.ops.preferences.addon_disable(module=ID)

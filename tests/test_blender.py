@@ -241,6 +241,7 @@ def test_what_goes_wrong_is_one_sentence(done: tuple[Path, dict[str, Any]]) -> N
     said = done[1]
     assert "no such bone" in said["bad bone"]
     assert said["cancelled"] == "Cancelled."
+    assert said["figures"] == [True] * 3, "the only armature; none of two; that of the active skin"
     assert "Choose an armature first" in said["no armature"]
     assert "Name the Python that has Poise" in said["no python"]
     assert "Name the Python that has Poise" in said["no poise"]
