@@ -22,11 +22,12 @@ from poise.cli.describe import describe_motion, mass_doubt
 from poise.cli.info import _facts, _page, _value
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
-from poise.intake.anatomy import height_of
+from poise.intake.anatomy import anatomy_of, height_of
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, Joint, bvh, changed, hierarchy, put, values
 from tests.character_figures import dog, motion
 from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions
+from tests.test_limbs import both, figure
 
 FIELDS = {
     "schema", "file", "format", "dialect", "joints", "end_sites", "channels", "frames", "fps", "duration_s", "unit_m",
@@ -189,6 +190,20 @@ def test_heights_are_those_of_the_figure(tmp_path: Path, capsys: pytest.CaptureF
     assert huge["height_m"] == pytest.approx(100.0 * found["height_m"], rel=0.02)
     assert any("--unit" in w for w in huge["warnings"])
     assert info(capsys, put(tmp_path, hierarchy(PERSON)))["unit_m"] == 0.01
+
+
+def test_a_joint_on_the_ground_and_a_guide_make_nobody_taller() -> None:
+    rows = [
+        ("Guides", "", (0.0, 0.0, 0.0)), ("Head", "Guides", (0.0, 0.0, 1.75)), ("Ref", "Guides", (0.0, 0.0, 0.0)),
+        ("X_Hips", "Ref", (0.0, 0.0, 0.95)), ("X_Spine", "Ref", (0.0, 0.0, 1.0)), ("X_Head", "X_Spine", (0, 0, 0.6)),
+        *both(("*UpLeg", "X_Hips", (0, 0.1, 0)), ("*Leg", "*UpLeg", (0, 0, -0.45)), ("*Foot", "*Leg", (0, 0, -0.4)),
+              ("*Arm", "X_Spine", (0, 0.2, 0.3)), ("*ForeArm", "*Arm", (0, 0.3, 0)),
+              ("*Hand", "*ForeArm", (0, 0.2, 0))),
+    ]  # fmt: skip
+    skin = [0.0 if name in ("Guides", "Head", "Ref") else 9.0 for name, _, _ in rows]
+    skeleton = figure(rows, skin=skin).skeleton
+    assert height_of(skeleton) == pytest.approx(1.75, abs=0.02)
+    assert anatomy_of(skeleton).trunk_length == pytest.approx(0.05 + 0.6, abs=0.06)
 
 
 def test_a_large_head_counts_with_all_of_its_height(tmp_path: Path) -> None:

@@ -382,6 +382,37 @@ def test_a_text_fbx_follows_its_curves(tmp_path: Path) -> None:
 
 @needs_blender
 @pytest.mark.long
+def test_an_axis_that_moves_without_the_first_is_read(tmp_path: Path) -> None:
+    """Blender takes the times of a place's keys from the curve of x alone."""
+    files = [tmp_path / f"{axis}.fbx" for axis in "xz"]
+    for file in files:
+        file.write_text(TEXT.replace('"d|X"\n}', f'"d|{file.stem.upper()}"\n}}'))
+    along, up = (poise.load(file).world[0][:, 0] for file in files)
+    assert np.ptp(along[:, 0]) > 2.9
+    assert up[:, 2] == pytest.approx(along[:, 0], abs=1e-5)
+    assert up[:, :2] == pytest.approx(0.0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("own", "others", "times", "is_new"), [
+    ([0, 10**9], [[0, 10**9 + 100]], [0, 10**9], [False, False]),  # a rounding apart
+    ([0], [[0, 10**9], [2 * 10**9]], [0, 10**9, 2 * 10**9], [False, True, True]),
+    ([], [[5], [7, 10**9]], [5, 10**9], [True, True]),
+])  # fmt: skip
+def test_times_of_three_axes(own: list[int], others: list[list[int]], times: list[int], is_new: list[bool]) -> None:
+    found = FILE["joined"]([own, *others])
+    assert [part.tolist() for part in found] == [times, is_new]
+
+
+def test_a_curve_between_and_beyond_its_keys() -> None:
+    held, line = 2, 4
+    curve = {b"KeyTime": [0, 100, 200], b"KeyValueFloat": [1.0, 3.0, 5.0], b"KeyAttrFlags": [line, held],
+             b"KeyAttrDataFloat": [0.0] * 8, b"KeyAttrRefCount": [1, 2]}  # fmt: skip
+    found = FILE["at_times"](curve, np.array([-50, 0, 50, 150, 200, 300]))
+    assert found == pytest.approx([1.0, 1.0, 2.0, 3.0, 5.0, 5.0])
+
+
+@needs_blender
+@pytest.mark.long
 def test_a_few_curves_with_more_keys_set_no_rate(tmp_path: Path) -> None:
     in_blender(tmp_path / "rate.py", MOSTLY_WHOLE)
 

@@ -130,6 +130,20 @@ def test_a_stage_is_read_as_usd_evaluates_it(stage: Path) -> None:
     assert mesh.color == pytest.approx((1.0, 0.0, 0.0))
 
 
+def test_a_stage_older_than_the_binding_schema_keeps_skin_and_clip(tmp_path: Path) -> None:
+    file, mesh = tmp_path / "old.usda", "rel skel:skeleton = </Beast/Skel>"
+    source = "rel skel:animationSource = </Beast/Skel/Walk>"
+    text = STAGE.replace(' (prepend apiSchemas = ["SkelBindingAPI"])', "").replace(source, "")
+    file.write_text(text.replace(mesh, f"{mesh}\n        {source}"))
+    motion = poise.load(file, clip="Walk")
+    assert motion.skeleton.skin is not None
+    assert motion.skeleton.skin == pytest.approx([1.0, 1.0, 2.0, 0.0])
+    assert motion.world[0][1, 1] != pytest.approx(motion.world[0][0, 1], abs=1e-3)
+    again = tmp_path / "again.usda"
+    poise.save(bent(motion, 1, slice(1, 2)), again)
+    assert 'apiSchemas = ["SkelBindingAPI"]' not in again.read_text()
+
+
 def test_a_mirrored_limb_is_read_and_written(stage: Path, tmp_path: Path) -> None:
     """As in rigs whose right side is a mirror of the left one: a point reflection of the leg and all below it."""
     text = stage.read_text().replace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -207,3 +208,65 @@ def test_a_doubtful_reading_is_told_once(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_hand_with_skin_that_never_turns_ends_its_arm(share: float, last: str) -> None:
     skin = [share if "hand" in name else 40.0 for name, _, _ in SKINNED]
     assert limbs(fit(figure(SKINNED, [n for n in MOVES if "hand" not in n], skin=skin)))["left_arm"][-1] == last
+
+
+def nameless(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose names are numbers, as some exporters leave them."""
+    numbers = {name: f"n{k}" for k, (name, _, _) in enumerate(rows)} | {"": ""}
+    return [(numbers[name], numbers[parent], offset) for name, parent, offset in rows]
+
+
+def test_a_nameless_figure_with_feelers_stands_on_its_legs() -> None:
+    """Trunk and hips hang on one joint side by side, and the feelers are longer than the limbs."""
+    rows: list[Row] = [
+        ("middle", "", (0.0, 0.0, 0.32)),
+        ("chest", "middle", (0.0, 0.0, 0.3)),
+        ("head", "chest", (0.0, 0.0, 0.2)),
+        ("hips", "middle", (0.0, 0.0, -0.05)),
+        *both(
+            ("arm.*", "chest", (0.0, 0.15, 0.0)),
+            ("elbow.*", "arm.*", (0.0, 0.02, -0.15)),
+            ("hand.*", "elbow.*", (0.01, 0.0, -0.15)),
+            ("feeler.*", "head", (0.0, 0.05, 0.2)),
+            ("feeler2.*", "feeler.*", (0.0, 0.0, 0.3)),
+            ("feeler3.*", "feeler2.*", (0.0, 0.0, 0.3)),
+            ("thigh.*", "hips", (0.0, 0.1, 0.0)),
+            ("shin.*", "thigh.*", (0.01, 0.0, -0.13)),
+            ("foot.*", "shin.*", (-0.01, 0.0, -0.13)),
+        ),
+    ]
+    skin = [20.0 if "feeler" in name else 100.0 for name, _, _ in rows]
+    names = [name for name, _, _ in rows]
+    motion = figure(nameless(rows), [f"n{names.index('thigh.L')}", f"n{names.index('elbow.L')}"], skin=skin)
+    found = {name: [names[int(n[1:])] for n in joints] for name, joints in limbs(fit(motion)).items()}
+    assert found["left_leg"] == ["thigh.L", "shin.L", "foot.L"]
+    assert found["left_arm"] == ["arm.L", "elbow.L", "hand.L"]
+    assert found["neck"] == ["head"]
+    assert sum("arm" in name for name in found) == 2
+
+
+def test_front_legs_on_a_joint_of_their_own_are_found_in_mid_stride() -> None:
+    """The shoulders hang on the last joint of the back beside the neck, and the rest pose is a frame of a run."""
+    rows: list[Row] = [
+        ("croup", "", (0.0, 0.0, 0.6)),
+        ("back", "croup", (0.3, 0.0, 0.0)),
+        ("neck", "back", (0.2, 0.0, 0.1)),
+        ("head", "neck", (0.2, 0.0, 0.1)),
+        ("withers", "back", (0.1, 0.0, 0.0)),
+        ("tail", "croup", (-0.2, 0.0, 0.0)),
+        ("tail2", "tail", (-0.2, 0.0, 0.0)),
+    ]
+    for of, hub in (("fore", "withers"), ("hind", "croup")):
+        for side, sign, sway in (("a", 1.0, 0.3), ("b", -1.0, -0.2)):
+            down = [(length * np.sin(sway * k), 0.0, -length * np.cos(sway * k)) for k, length in ((1, 0.2), (2, 0.25))]
+            rows += [
+                (f"{of}1{side}", hub, (0.0, sign * 0.08, -0.1)),
+                (f"{of}2{side}", f"{of}1{side}", down[0]),
+                (f"{of}3{side}", f"{of}2{side}", down[1]),
+                (f"{of}4{side}", f"{of}3{side}", (0.05, 0.0, -0.02)),
+            ]
+    names = [name for name, _, _ in rows]
+    swings = [f"n{names.index(name)}" for name in ("fore1a", "hind1b", "neck")]
+    found = limbs(fit(figure(nameless(rows), swings)))
+    legs = {names[int(joints[0][1:])][:4] for name, joints in found.items() if name.endswith("leg")}
+    assert legs == {"fore", "hind"}, found

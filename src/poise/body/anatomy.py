@@ -176,6 +176,15 @@ def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], le
     return total / size if size > least else None
 
 
+ONE_BUILD = 0.02
+"""Bones of two mirrored limbs are as long within this share [1]."""
+
+
+def have_one_build(first: Array, second: Array) -> bool:
+    """Whether the bones of two limbs, three and more, are as long one by one; a pose in mid-stride does not matter."""
+    return len(first) == len(second) > 2 and np.allclose(first, second, rtol=ONE_BUILD)
+
+
 def lie_apart(first: Array, second: Array, least: float) -> bool:
     """Whether joints of two rows (N, 3) [m] that are farther apart than `least` [m] are so along one direction."""
     apart = first - second

@@ -9,6 +9,7 @@ import numpy as np
 from poise.body.anatomy import (
     Poses,
     bone_lengths,
+    have_one_build,
     hints,
     is_aside,
     is_end,
@@ -352,7 +353,8 @@ class JointTree:
     def _leads_to_pair(self, joint: int) -> bool:
         """Whether limbs with a left and a right begin further down a branch."""
         pair = next(iter(self.pair_up(self.major(joint, SMALL))[0]), ())
-        if any(map(self.is_sided, pair)) or (pair and self._mirrored(*pair)):
+        builds = [self.lengths[self.path(kid)[1:]] for kid in pair]
+        if any(map(self.is_sided, pair)) or (pair and (self._mirrored(*pair) or have_one_build(*builds))):
             return max(map(self.weight, pair)) >= LIMB
         return any(self._leads_to_pair(kid) for kid in self.major(joint, LIMB) if not self.is_sided(kid))
 
@@ -389,10 +391,8 @@ class JointTree:
                 if not mirrored and not alike and min(self.bone_count(a), self.bone_count(b)) < 2:
                     continue
                 least = SMALL if mirrored and "leg" in hints(names[a]) else 0.1
-                if (
-                    unlike < (0.9 if mirrored else 0.5 if alike else 0.12)
-                    and min(self.weight(a), self.weight(b)) >= least
-                ):
+                most = 0.9 if mirrored else 0.5 if alike else 0.12
+                if unlike < most and min(self.weight(a), self.weight(b)) >= least:
                     scored.append((unlike - (1.0 if mirrored else 0.0), a, b))
         for _, a, b in sorted(scored):
             if a in left_over and b in left_over:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from poise.body.anatomy import hints
 from poise.body.joint_tree import JointTree, Pair
-from poise.body.standing import comes_near_ground, rest_is_level, trunk_of
+from poise.body.standing import comes_near_ground, rest_is_level, share_on_ground, trunk_of
 from poise.core.skeleton import rest_pose
 from poise.intake.anatomy import FRONT_LEG
 
 VERTICAL = 0.7
 """A trunk whose direction is so much vertical is upright [1]."""
+
+BELOW = 0.1
+"""Least height of an upright figure's chest above its pelvis, as a share of the span [1]."""
+
+LITTLE = 0.3
+"""Feelers and ears move less than this share of the skin that the largest limbs do [1]."""
 
 
 def find_trunk(
@@ -26,6 +34,9 @@ def find_trunk(
     bear = sorted({hub for hub, _, _ in pairs})
     above = tree.skeleton.ancestors
     separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
+    low = [h for h in separate if root not in bear and _stands_below(tree, h, chest, pairs)]
+    if low:
+        return max(low, key=lambda h: len(above(h))), chest
     if root not in bear and separate and (_named_leg(tree, chest, pairs) or _is_nameless_beast(tree, pairs)):
         pelvis = max(separate, key=lambda h: (_named_leg(tree, h, pairs), len(above(h))))
         if not _named_leg(tree, pelvis, pairs) and not _is_nameless_beast(tree, pairs):
@@ -70,7 +81,15 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     Hair and horns fork further up, on the head.
     """
     bearing = {hub for hub, a, b in pairs if hub != root and tree.named((hub, a, b)) & {"arm", "leg"}}
-    return max(bearing or hubs, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
+
+    def last(of: Iterable[int]) -> int:
+        return max(of, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
+
+    if bearing or tree.skin is None:
+        return last(bearing or hubs)
+    way = {last(hubs), *tree.skeleton.ancestors(last(hubs))}
+    flesh = {hub: float(tree.below_skin[[a, b]].sum()) for hub, a, b in pairs if hub != root}
+    return last({hub for hub in way & flesh.keys() if flesh[hub] > LITTLE * max(flesh.values())} or hubs)
 
 
 def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
@@ -99,6 +118,18 @@ def is_beside_trunk(tree: JointTree, hub: int, chest: int, pairs: list[Pair]) ->
 def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
     """Whether a pair on this joint is called a leg."""
     return any("leg" in tree.named(pair) for pair in pairs if pair[0] == hub)
+
+
+def _stands_below(tree: JointTree, hub: int, chest: int, pairs: list[Pair]) -> bool:
+    """Whether the limbs on a fork have no telling names, stand at rest, and begin below the chest, whose hang free."""
+    rest, said = rest_pose(tree.skeleton)[0], {"arm", "leg", "other"}
+    if any(tree.named(p) & said for p in pairs) or rest[hub, 2] > rest[chest, 2] - BELOW * tree.span:
+        return False
+
+    def share(at: int) -> float:
+        return max((share_on_ground(tree, p) for p in pairs if p[0] == at), default=0.0)
+
+    return share(hub) >= 0.5 > share(chest)
 
 
 def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:

@@ -125,8 +125,9 @@ class Anatomy:
         """The joint at the top of the trunk; None where none is known."""
         skeleton = self.skeleton
         named = [j for j, name in enumerate(skeleton.names) if simple_name(name).endswith(HEADS)]
-        if named:
-            return named[0]
+        if named:  # a guide or a control of the rig moves no skin
+            has_skin = [j for j in named if skeleton.skin is None or skeleton.skin[skeleton.carried_by(j)].sum() > 0.0]
+            return (has_skin or named)[0]
         if not self.arms:
             return None
         paired = {int(j) for limb in (*self.arms, *self.legs) for j in skeleton.carried_by(limb.first)}
@@ -140,7 +141,15 @@ class Anatomy:
         if self.head is None or not self.legs:
             return 0.0
         hips = _common(self.skeleton, self.legs[0].first, self.legs[-1].first)
-        return _way(self.skeleton, self.head, _common(self.skeleton, hips, self.head))
+        fork = _common(self.skeleton, hips, self.head)
+        way, rest = _way(self.skeleton, self.head, fork), self.skeleton.rest[0]
+        up = [self.head, *self.skeleton.ancestors(self.head)]
+        if fork != self.head:  # it may be a joint on the ground that trunk and legs hang on side by side
+            first = up[up.index(fork) - 1]
+            link = float(np.linalg.norm(rest[first] - rest[fork]))
+            away = float(np.linalg.norm(rest[first] - rest[[leg.first for leg in self.legs]].mean(axis=0)))
+            way -= link - away if away < ASIDE * link else 0.0
+        return way
 
     @cached_property
     def feet(self) -> tuple[tuple[int, ...], ...]:
@@ -336,6 +345,8 @@ def _common(skeleton: Skeleton, a: int, b: int) -> int:
     return next(j for j in (b, *skeleton.ancestors(b)) if j in above)
 
 
+ASIDE = 0.5
+"""A fork of trunk and legs lies aside if the hips are nearer than this to where the trunk begins, over its way [1]."""
 UPRIGHT_SHARE = 0.6
 """A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
 HEAD, SOLE = 0.2, 0.1

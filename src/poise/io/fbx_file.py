@@ -12,6 +12,8 @@ import numpy as np
 
 KTIME = 46186158000
 """Units of time of an FBX in a second."""
+NEAR = KTIME // 10000
+"""Keys no farther apart are at one time."""
 CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
 CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
 """Bits that say how a key of an FBX goes to the next."""
@@ -42,7 +44,8 @@ def prepared(path: str, beside: str, *, is_binary_wanted: bool = False) -> str:
 
     root, version, is_text = read(path)
     changed = bent_curves(root) if version >= 7000 else {}
-    if not changed and not (is_text and is_binary_wanted):
+    is_keyed = version >= 7000 and key_first_axes(root, changed)
+    if not changed and not is_keyed and not (is_text and is_binary_wanted):
         return path
 
     def written(element: Any, arrays: dict) -> Any:
@@ -223,6 +226,88 @@ def bent_curves(root: Any) -> dict[int, dict]:
     return bent
 
 
+def key_first_axes(root: Any, changed: dict[int, dict]) -> bool:
+    """Give the first axis of a place, turn or size a key wherever the other two have one; whether any lacked one.
+
+    Blender looks at the curve of that axis alone to find the times of all three.
+
+    Args:
+        root: What the file holds; gets a curve for a first axis that has none.
+        changed: New arrays of curves by the identity of their elements; gets those of the first axes.
+    """
+    parts = {e.id: e.elems for e in root.elems}
+    objects = {e.props[0]: e for e in parts[b"Objects"] if e.props}
+    links = [e for e in parts.get(b"Connections", []) if e.props[0] == b"OP"]
+    moved = {link.props[1] for link in links if link.props[-1] in (b"Lcl Translation", b"Lcl Rotation", b"Lcl Scaling")}
+    axes: dict[int, dict[bytes, Any]] = {}
+    for link in links:
+        curve = objects.get(link.props[1])
+        if link.props[2] in moved and curve is not None and curve.id == b"AnimationCurve":
+            axes.setdefault(link.props[2], {})[link.props[-1]] = curve
+    before, most = len(changed), max((key for key in objects if isinstance(key, int)), default=0)
+    for node, curves in axes.items():
+        arrays = {
+            axis: {e.id: e.props[0] for e in c.elems if len(e.props)} | changed.get(id(c), {})
+            for axis, c in curves.items()
+        }
+        first = curves.get(b"d|X")
+        own = arrays[b"d|X"][b"KeyTime"] if first is not None else ()
+        times, is_new = joined([own, *(a[b"KeyTime"] for a in arrays.values())])
+        if first is not None and not is_new.any():
+            continue
+        if first is None:
+            most += 1
+            said = {p.props[0]: p.props[-1] for e in objects[node].elems for p in e.elems}
+            values = np.full(len(times), said.get(b"d|X", 0.0))
+            first = new_curve(most)
+            parts[b"Objects"].append(first)
+            link = Element(b"C", [], bytearray(), [])
+            for kind, value in zip("SLLS", (b"OP", most, node, b"d|X")):
+                add(link, kind, value)
+            parts[b"Connections"].append(link)
+        else:
+            values = at_times(arrays[b"d|X"], times)
+        changed[id(first)] = straight_keys(times, values)
+    return len(changed) > before
+
+
+def joined(times: list) -> tuple[np.ndarray, np.ndarray]:
+    """All times in order, and which of them the first list lacks; those nearer than NEAR count as one."""
+    own, new = np.array(times[0], np.int64), np.unique(np.concatenate([np.array(one, np.int64) for one in times]))
+    if len(own):
+        k = np.searchsorted(own, new)
+        new = new[np.minimum(abs(new - own[np.maximum(k - 1, 0)]), abs(new - own[k % len(own)])) > NEAR]
+    new = new[np.diff(new, prepend=new[:1] - KTIME) > NEAR]
+    order = np.argsort(every := np.concatenate([own, new]), kind="stable")
+    return every[order], order >= len(own)
+
+
+def new_curve(key: int) -> Element:
+    """A curve without keys."""
+    curve = Element(b"AnimationCurve", [], bytearray(), [])
+    for kind, value in zip("LSS", (key, b"\0\1AnimCurve", b"")):
+        add(curve, kind, value)
+    for name, kind, value in (
+        (b"Default", "D", 0.0), (b"KeyVer", "I", 4008), (b"KeyTime", "l", []), (b"KeyValueFloat", "f", []),
+        (b"KeyAttrFlags", "i", []), (b"KeyAttrDataFloat", "f", []), (b"KeyAttrRefCount", "i", []),
+    ):  # fmt: skip
+        part = Element(name, [], bytearray(), [])
+        add(part, kind, value)
+        curve.elems.append(part)
+    return curve
+
+
+def straight_keys(times: np.ndarray, values: np.ndarray) -> dict:
+    """The arrays of a curve that goes straight from key to key."""
+    return {
+        b"KeyTime": np.array(times, np.int64),
+        b"KeyValueFloat": np.array(values, np.float32),
+        b"KeyAttrFlags": np.array([LINEAR], np.int32),
+        b"KeyAttrDataFloat": np.zeros(4, np.float32),
+        b"KeyAttrRefCount": np.array([len(times)], np.int32),
+    }
+
+
 def bent_keys(curve: dict, rate: float, *, is_angle: bool = False) -> dict | None:
     """The arrays of a curve with further keys in the frames where it bends.
 
@@ -230,47 +315,58 @@ def bent_keys(curve: dict, rate: float, *, is_angle: bool = False) -> dict | Non
     between keys Blender turns by the shortest way, and not by the angles of the file.
     """
     times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
-    counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
-    data = np.array(curve[b"KeyAttrDataFloat"], np.float32).reshape(-1, 4)
     frames = times * (rate / KTIME)
     gaps = np.diff(frames)
     is_baked = len(gaps) > 1 and np.ptp(gaps) < 0.02 and abs(gaps[0] - round(gaps[0])) > 0.02  # at a rate of its own
-    if len(times) < 2 or counts.sum() != len(times) or (gaps <= 0.0).any() or not (gaps > 1.02).any() or is_baked:
+    if (
+        len(times) < 2
+        or np.sum(curve[b"KeyAttrRefCount"]) != len(times)
+        or (gaps <= 0.0).any()
+        or not (gaps > 1.02).any()
+        or is_baked
+    ):
         return None
-    which = np.repeat(np.arange(len(counts)), counts)
-    flags, data = flags[which], data[which]
-    reaching, leaving = slopes(times / KTIME, values, flags, data.astype(float))
     first, last = np.floor(frames[:-1] + 0.01) + 1.0, np.ceil(frames[1:] - 0.01)
     count = np.where(gaps > 1.02, np.maximum(last - first, 0.0), 0.0).astype(int)
     at = np.repeat(np.arange(len(gaps)), count)  # the key before each new one
     between = first[at] + np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
-    share = (between - frames[at]) / gaps[at]
+    found = at_times(curve, between * (KTIME / rate))
+    if not len(at) or not np.isfinite(found).all():
+        return None
+    line = values[at] + (between - frames[at]) / gaps[at] * (values[at + 1] - values[at])
+    is_straight = np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6)
+    if is_straight and not (is_angle and np.abs(values[at + 1] - values[at]).max() > 0.1):
+        return None
+    times = np.concatenate([times, np.round(between * (KTIME / rate)).astype(np.int64)])
+    order = np.argsort(times, kind="stable")
+    return straight_keys(times[order], np.concatenate([values, found])[order])
+
+
+def at_times(curve: dict, when: np.ndarray) -> np.ndarray:
+    """Values of a curve at times in units of an FBX; before its first key and after its last it stands still."""
+    times, values = np.array(curve[b"KeyTime"], np.int64), np.array(curve[b"KeyValueFloat"], np.float64)
+    if len(times) < 2:
+        return np.full(len(when), values[0] if len(values) else 0.0)
+    counts, flags = np.array(curve[b"KeyAttrRefCount"]), np.array(curve[b"KeyAttrFlags"], np.int64)
+    data = np.array(curve[b"KeyAttrDataFloat"], np.float32).reshape(-1, 4)
+    which = np.repeat(np.arange(len(counts)), counts)
+    flags, data = flags[which], data[which]
+    reaching, leaving = slopes(times / KTIME, values, flags, data.astype(float))
+    at = np.clip(np.searchsorted(times, when, side="right") - 1, 0, len(times) - 2)  # the key before
+    gaps = np.diff(times)[at]
+    share = np.clip((when - times[at]) / gaps, 0.0, 1.0)
     begin, end, kind, third = values[at], values[at + 1], flags[at], 1.0 / 3.0
-    line = begin + share * (end - begin)
     weights = data[:, 2].copy().view(np.uint16).reshape(-1, 2)[at] * 1e-4
     is_tcb = (kind & TCB) != 0
     right = np.where((kind & RIGHT_WEIGHT != 0) & ~is_tcb, weights[:, 0], third)
     left = np.where((kind & LEFT_WEIGHT != 0) & ~is_tcb, weights[:, 1], third)
-    seconds = gaps[at] / rate
+    seconds = gaps / KTIME
     curved = bezier(
         share, right, left, begin, begin + right * seconds * leaving[at], end - left * seconds * reaching[at + 1], end
     )
     held = np.where(kind & AUTO, end, begin)  # of a constant key this bit says that the next value holds
-    found = np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, line))
-    if not len(at) or not np.isfinite(found).all():
-        return None
-    is_straight = np.abs(found - line).max() <= 1e-4 * max(np.ptp(values), 1e-6)
-    if is_straight and not (is_angle and np.abs(end - begin).max() > 0.1):
-        return None
-    times = np.concatenate([times, np.round(between * (KTIME / rate)).astype(np.int64)])
-    order = np.argsort(times, kind="stable")
-    return {
-        b"KeyTime": times[order],
-        b"KeyValueFloat": np.concatenate([values, found])[order].astype(np.float32),
-        b"KeyAttrFlags": np.array([LINEAR], np.int32),
-        b"KeyAttrDataFloat": np.zeros(4, np.float32),
-        b"KeyAttrRefCount": np.array([len(order)], np.int32),
-    }
+    held = np.where(share <= 0.0, begin, np.where(share >= 1.0, end, held))
+    return np.where(kind & CONSTANT, held, np.where(kind & CUBIC, curved, begin + share * (end - begin)))
 
 
 def slopes(times: np.ndarray, values: np.ndarray, flags: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

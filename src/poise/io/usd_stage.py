@@ -193,6 +193,19 @@ def _without_instances(path: Path, stage: Any) -> bool:
     return had
 
 
+def _apply_bindings(stage: Any, prims: list[Any]) -> None:
+    """Let prims that say what binds them to a skeleton have SkelBindingAPI: older exporters left that out.
+
+    A skeleton whose meshes alone say its animation gets it from them. A session's edits, which no file gets.
+    """
+    stage.SetEditTarget(stage.GetSessionLayer())
+    for prim in prims:
+        if prim.HasAPI(UsdSkel.BindingAPI) or not any(n.startswith("skel:") for n in prim.GetPropertyNames()):
+            continue
+        if not prim.IsInstanceProxy() and UsdSkel.BindingAPI.CanApply(prim):
+            UsdSkel.BindingAPI.Apply(prim)
+
+
 def _flattened(stage: Any) -> tuple[Any, bytes]:
     """A stage as one layer, and the bytes of that."""
     layer = stage.Flatten()
@@ -235,6 +248,7 @@ class _Reading:
 
     def document(self) -> UsdDocument:
         prims = list(self.stage.Traverse())
+        _apply_bindings(self.stage, prims)
         skeletons = [p for p in prims if p.IsA(UsdSkel.Skeleton)]
         animations = [p for p in prims if p.IsA(UsdSkel.Animation)]
         skeletons.sort(key=lambda p: -len(UsdSkel.Skeleton(p).GetJointsAttr().Get() or ()))
