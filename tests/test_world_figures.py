@@ -20,6 +20,7 @@ from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.world import Clip, Goals, Ragdoll, World
+from poise.world.drivers import moved_to
 from poise.world.standing import Going, Sensed, Stands, go_on
 from tests.clips import MOTIONS, needs_motions
 
@@ -194,6 +195,20 @@ def test_nothing_moves_when_a_figure_looks_ahead(
     assert 1.3 < driver.room(np.array([1.0, 0.0]), 3.0, 10.0, 0.0) < 1.9
     assert len(asked) > 1
     assert all(asked)
+
+
+def test_a_clip_that_is_simulated_is_held_as_in_a_world(person: poise.Character, walk: Motion, tmp_path: Path) -> None:
+    clip = moved_to(walk, (0.0, 0.0), 0.0, 0.0).cut(0.0, 2.5)
+    world = walking_among(WALL, person, clip, tmp_path, sees=True)
+    result = poise.simulate(clip, person, world=World(tmp_path / "scene.toml"), fps=100.0)
+    for _ in range(len(result.q) - 1):
+        world.step()
+    assert np.abs(np.array(world.figures[0].poses) - result.q).max() < 1e-6
+    assert result.report["scene"]["penetration_max_m"] <= 0.0, "it falls over what it sees"
+    shown, at = poise.motion_to_q(person, result.motion), np.round(result.motion.times * 100.0).astype(int)
+    assert result.motion.frame_count == clip.frame_count, "the clip's frames, in which it stands"
+    assert np.abs(shown[::6] - result.q[at[::6]]).max() < 1e-3
+    assert result.report["deviation"]["joint_angle_max_deg"] < 0.5, "measured from what it follows"
 
 
 def test_walkers_who_see_each_other_stop_apart(person: poise.Character, walk: Motion) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.physics import State
 from poise.step import Constraint, Objective, Step
-from poise.terrain import Terrain
 
 
 def acts(start: float, duration: float, time: float) -> bool:
@@ -468,15 +467,12 @@ class Companion:
 
 
 class Surroundings(Protocol):
-    """Bodies that a figure may run into: `poise.World`."""
+    """Bodies that a figure may run into."""
 
     @property
     def felt(self) -> Sequence[Force]:
         """Their forces on the figure in the last step."""
         ...
-
-    def join(self, character: Character, q: Array, v: Array, dt: float, *, way: Array, terrain: Terrain) -> None:
-        """Begin with a figure at a pose (nq,) and velocity (nv,), steps of dt [s], its way (N, 2) and its ground."""
 
     def meet(
         self, step: Step, objectives: Sequence[Objective], constraints: Sequence[Constraint]
@@ -486,15 +482,3 @@ class Surroundings(Protocol):
 
     def advance(self, q: Array, v: Array) -> None:
         """Go on with the figure at its next pose (nq,) and velocity (nv,)."""
-
-    def report(self) -> dict[str, Any]:
-        """What a run's report says under "scene"."""
-        ...
-
-    def things(self) -> tuple[Thing, ...]:
-        """The bodies over time."""
-        ...
-
-    def companions(self) -> tuple[Companion, ...]:
-        """The other figures over time."""
-        ...

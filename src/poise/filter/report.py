@@ -324,7 +324,7 @@ class SimulationResult:
         terrain: The ground, placed.
         times: Simulated times [s], shape (S,).
         q: Simulated coordinates, shape (S, nq).
-        reference_q: Undisturbed coordinates, shape (S, nq).
+        reference_q: What it follows: coordinates of the clip; slower, or standing, where bodies hold it, shape (S, nq).
         pushes: What pushed and pulled.
         report: Numbers of the run.
         goal_points: Places on bodies that had targets of their own.

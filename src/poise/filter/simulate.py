@@ -7,8 +7,9 @@ import math
 import time as clock
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import NoneType
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from poise.core.errors import (
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
-from poise.filter.forces import Force, Surroundings
+from poise.filter.forces import Companion, Force, Surroundings, Thing
 from poise.filter.plan import Track
 from poise.filter.preset import Preset, load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder, Touch
@@ -76,6 +77,29 @@ class Live:
     push: Callable[[Force], None]
 
 
+class Around(Surroundings, Protocol):
+    """Bodies and figures around a clip's figure: `poise.World`."""
+
+    def join(self, playback: Playback, way: Array) -> None:
+        """Begin with the figure of a clip, which will go through horizontal places [m], shape (N, 2)."""
+
+    def given(self, pushes: Sequence[Force]) -> tuple[Given, float]:
+        """What the figure's next step is given, in which pushes act on it; and the frame that its clip comes to."""
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """What a run's report says under "scene"."""
+        ...
+
+    def things(self) -> tuple[Thing, ...]:
+        """The bodies over time."""
+        ...
+
+    def companions(self) -> tuple[Companion, ...]:
+        """The other figures over time."""
+        ...
+
+
 def simulate(
     motion: Motion,
     character: Character | None = None,
@@ -91,7 +115,7 @@ def simulate(
     freeze: Sequence[str] = (),
     watch: Callable[[Live], bool | None] | None = None,
     get_up: Motion | None = None,
-    world: Surroundings | None = None,
+    world: Around | None = None,
 ) -> SimulationResult:
     """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
 
@@ -114,7 +138,8 @@ def simulate(
         freeze: Joints (or roles) that keep their source rotation.
         watch: Called after every step; returning False stops the run, and what is done is kept.
         get_up: A clip of the same skeleton, from lying to standing, that brings a figure back that fell.
-        world: Bodies around the figure, a `poise.World`.
+        world: Bodies around the figure, a `poise.World`. The clip runs slower where they hold the figure back, and the
+            figure stops before what does not yield.
 
     Raises:
         InvalidValue: if the rate is one at which the preset's gains are unstable, or an argument makes no sense.
@@ -188,7 +213,7 @@ def _run(
     loose: frozenset[int],
     watch: Callable[[Live], bool | None] | None,
     get_up: Motion | None,
-    world: Surroundings | None,
+    world: Around | None,
 ) -> SimulationResult:
     """One run at a rate [1/s]; `felt` holds the pushes, and gains those that `watch` adds; `loose` bodies may
     deviate.
@@ -198,13 +223,12 @@ def _run(
     playback = Playback(motion, character, ground, preset, options, rate, floor, get_up, belt)
     figure, q, times, frames = playback.figure, playback.q, playback.times, playback.frame_count
     playback.start()
-    simulated = np.empty_like(q)
+    simulated, reference, places = np.empty_like(q), q.copy(), np.arange(frames, dtype=np.float64)
     simulated[0] = figure.q
     if world is not None:
-        way = q[:: max(1, round(0.1 * rate)), :2]
-        world.join(character, figure.q, figure.v, playback.dt, way=way, terrain=ground)
+        world.join(playback, q[:: max(1, round(0.1 * rate)), :2])
         figure.world = world
-    recorder = Recorder(figure, q, times)
+    recorder = Recorder(figure, reference, times)
     lags, pace = np.zeros((frames, 3)), 1.0  # of a treadmill's floor [m], and part of its speed
     done = 1
     began = clock.perf_counter()
@@ -212,7 +236,9 @@ def _run(
         for k in range(frames - 1):
             started = clock.perf_counter()
             active = [belt.force(p, lags[k], pace) for p in felt if p.is_on(figure.time)]
-            simulated[k + 1] = figure.advance(playback.at(k, active))
+            given, places[k + 1] = (playback.at(k, active), k + 1) if world is None else world.given(active)
+            reference[k + 1] = given.following
+            simulated[k + 1] = figure.advance(given)
             pace = belt.pace(pace, figure.fall is not None, playback.dt)
             lags[k + 1] = lags[k] + belt.lag(pace, playback.dt)
             recorder.record(k, clock.perf_counter() - started)
@@ -222,13 +248,16 @@ def _run(
     except KeyboardInterrupt:
         warnings.warn(f"Interrupted at {figure.time:.2f} s; what is done is kept.", MotionWarning, stacklevel=2)
     wall = clock.perf_counter() - began
-    times, q, simulated, lags = times[:done], q[:done], simulated[:done], lags[:done]
+    times, reference, simulated, lags = times[:done], reference[:done], simulated[:done], lags[:done]
     kept = motion if done == frames else motion.frames(np.flatnonzero(motion.times <= times[-1] + 1e-9))
     if amount < 1.0 or len(loose) < len(character.bodies):
-        simulated = _blend(character, q, simulated, amount, loose)
-    own = playback.own[:done]
-    shown = belt.on_spot(simulated, q, own, lags)
-    result = carrying(_on_source(character, kept, times, own, shown), ground)
+        simulated = _blend(character, reference, simulated, amount, loose)
+    own, played = playback.own[:done], kept
+    shown = belt.on_spot(simulated, q[:done], own, lags)
+    is_slower = places[done - 1] < done - 1
+    if is_slower:
+        own, played = np.array([playback.pose(place) for place in places[:done]]), _slower(kept, times, places[:done])
+    result = carrying(_on_source(character, played, times, own, shown), ground)
     if belt.moves:
         result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
     report = recorder.report(
@@ -244,7 +273,7 @@ def _run(
         ground,
         times,
         shown,
-        own,
+        reference if is_slower else own,
         tuple(felt),
         report,
         playback.goal_points,
@@ -438,6 +467,13 @@ def _blend(character: Character, q: Array, simulated: Array, amount: float, loos
             k = slice(at + straight, at + straight + 4)
             out[:, k] = simulated[:, k] if amount == 1.0 else rotations.part_way(q[:, k], simulated[:, k], amount)
     return out
+
+
+def _slower(motion: Motion, times: Array, places: Array) -> Motion:
+    """A motion whose frames show what a clip that was held up had come to: its frame (S,) at each time (S,) [s]."""
+    at = np.interp(motion.times - motion.times[0], times, times[1] * places)
+    at += 1e-9 * np.arange(len(at))  # times rise
+    return replace(motion.resampled(motion.times[0] + at), times=motion.times)
 
 
 def _on_source(character: Character, motion: Motion, times: Array, q: Array, simulated: Array) -> Motion:

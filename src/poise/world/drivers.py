@@ -29,7 +29,7 @@ from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.goal import put_goal
 from poise.filter.preset import Preset, load_preset
-from poise.filter.sensing import Asked, Given
+from poise.filter.sensing import Asked
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
@@ -38,7 +38,7 @@ from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_pl
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.tracking.run import dressed
-from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, sense, stands_of
+from poise.world.pacing import Pacing
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -175,9 +175,6 @@ class Clip(Driver):
         self._place, self._heading, self._get_up = place, heading, get_up
         self._preset = load_preset(preset) if isinstance(preset, str) else preset
         self._options = options or Options()
-        self._going = Going()
-        self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
-        self._stands: Stands | None = None  # found when something first holds the figure
         self._asked: Asked | None = None
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
@@ -196,44 +193,16 @@ class Clip(Driver):
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
         self._playback, figure = playback, playback.figure
-        self._going, self._poses, self._stands = Going(), None, None
+        self.pacing = Pacing(playback, self.room, sees=self._sees, returns=options.after != "stay", seed=self.seed)
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
-        playback, figure, before = self._playback, self._playback.figure, self._going
-        if self._stands is None and (before.is_held or self._sees):
-            self._stands = stands_of(playback, figure.character)
-        seen = sense(playback, before, forces, self._stands, self._room)
-        self._going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
-        away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
-        hold(figure.goal, before, going, away, dt=playback.dt, returns=self._options.after != "stay")
-        given, self._poses = self._given(before, going, forces)
-        self._asked = asked = figure.ask(given)
+        figure = self._playback.figure
+        self._asked = asked = figure.ask(self.pacing.given(forces, forces))
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
-
-    def _given(self, before: Going, going: Going, forces: Sequence[Force]) -> tuple[Given, tuple[Array, Array] | None]:
-        """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
-        playback, frame = self._playback, going.frame - going.rate
-        if going.is_plain and (self._poses is None or before.is_plain):
-            return playback.at(int(frame), forces), None
-        earlier, now = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
-        pose, touch, stands = playback.pose(going.frame), None, self._stands
-        if stands is not None and (before.share or going.share):
-            if going.is_held and before.share > 0.5:
-                down = playback.track.flags[int(frame)]
-                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, stands.beyond(playback, going))
-            life = alive(playback.figure.time, self.seed, playback.figure.scale)
-            pose = stands.blend(playback.figure.model, pose, going, life)
-        return playback.between((earlier, now, pose), frame, going.rate, forces, touch), (now, pose)
-
-    def _room(self, way: Array, reach: float, seconds: float) -> float:
-        """How far ahead of it the first thing in its way is [m]; a blind figure looks only while something holds it."""
-        if not self._sees and not self._going.is_held:
-            return reach
-        return self.room(way, reach, HEAVY * self._playback.figure.mass, seconds)
 
     def move(self, lists: Lists, force: Array) -> None:
         assert self._asked is not None

@@ -11,15 +11,17 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from poise.body.character import Character
 from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Companion, Force, Thing
+from poise.filter.sensing import Given
+from poise.filter.simulate import Playback
 from poise.physics.collisions import CapsulePairs, Touches, remembered
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
@@ -31,7 +33,9 @@ from poise.world.cast import cast_of
 from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
+from poise.world.ledger import Ledger
 from poise.world.muscles import Goals
+from poise.world.pacing import Pacing
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import deck_of, ground_of, inside_figures, overlaps, read_scene, things_of
 
@@ -88,22 +92,31 @@ class World:
 
     # --- the beginning
 
-    def join(self, character: Character, q: Array, v: Array, dt: float, *, way: Array, terrain: Terrain) -> None:
-        """Begin with a figure that another run drives, at a pose (nq,) and velocity (nv,).
+    def join(self, playback: Playback, way: Array) -> None:
+        """Begin with the figure of a clip that another run plays.
 
         Args:
-            character: The figure's.
-            q, v: Its pose and velocity.
-            dt: Length of a step [s].
+            playback: The clip and its figure.
             way: Horizontal places that it will go through [m], shape (N, 2).
-            terrain: The ground.
 
         Raises:
             InvalidValue: if the scene cannot be read, or one of the figures cannot begin.
         """
-        self.dt, self.terrain = dt, terrain
-        self._outside = Figure("figure", character, None)
-        self._begin([(self._outside, q, v)], way)
+        figure = playback.figure
+        self.dt, self.terrain = playback.dt, figure.terrain
+        self._outside = Figure("figure", figure.character, None)
+        self._begin([(self._outside, figure.q, figure.v)], way)
+        self._pacing = Pacing(
+            playback, partial(self._sight.distance, 0), sees=True, returns=figure.options.after != "stay", seed=0
+        )
+
+    def given(self, pushes: Sequence[Force]) -> tuple[Given, float]:
+        """What the next step of the figure that joined is given; and the frame that its clip comes to.
+
+        Args:
+            pushes: What pushes and pulls it now.
+        """
+        return self._pacing.given(pushes, self.felt), self._pacing.going.frame
 
     def _begin(
         self, joined: list[tuple[Figure, Array, Array]], way: Array | None, without: frozenset[str] = frozenset()
@@ -136,11 +149,7 @@ class World:
         self._carry(0.0)
         self.q, self.v = bodies.q.copy(), bodies.v.copy()
         self._touches: Touches | None = None
-        self._p, self._least = np.zeros((0, 3)), np.inf
-        self._numbers: dict[str, list[float]] = {
-            name: [] for name in ("residual", "penetration", "momentum", "contacts", "cut")
-        }
-        self._work = self._exchanged = self._risen = self._helped = 0.0
+        self._p, self._ledger = np.zeros((0, 3)), Ledger()
         self._lists: tuple[list[Lists | None], list[Array]] | None = None
         # without the figures, which stand still far above, each by itself
         for k, (at, dofs, (_, q, _)) in enumerate(zip(bodies.figure_q, bodies.figure_v, everyone), start=1):
@@ -163,7 +172,7 @@ class World:
             return
         self._is_settling, self.time = False, 0.0
         self.track: list[tuple[Array, Array]] = []
-        self._numbers = {name: [] for name in self._numbers}
+        self._ledger.start_count()
         self._see()
         for sentence in overlaps(bodies, [figure.name for figure in figures], scale):
             warnings.warn(sentence, MotionWarning, stacklevel=3)
@@ -386,8 +395,8 @@ class World:
         self._note(touches, count, found, free, wrong, largest)
         self._touches, self._p = touches, found.p
         work, impulse = bodies.help(found.v)
-        self._work, self._helped = self._work + work, self._helped + impulse
-        self._work += 0.5 * dt * float(pulls @ (self.v + found.v))
+        self._ledger.helped += impulse
+        self._ledger.work += work + 0.5 * dt * float(pulls @ (self.v + found.v))
         loose = np.repeat(~bodies.is_figure, bodies.width)
         self.v[loose] = found.v[loose]
         return answered, forces
@@ -425,30 +434,30 @@ class World:
             self._held.remove(ball)
             _, v = self.bodies.coordinates(ball.name)
             self.v[v : v + 3] = ball.velocity
-            self._work += 0.5 * ball.mass * float(np.square(ball.velocity).sum())
+            self._ledger.work += 0.5 * ball.mass * float(np.square(ball.velocity).sum())
 
     def _see(self) -> None:
         self.bodies.move(self.q, self.v)
         self.track.append(self.bodies.places())
         for figure, at in zip(self.figures, self.bodies.figure_q):
             figure.poses.append(self.q[at].copy())
-        unexplained = self.bodies.energy() - self._work
-        self._least = min(self._least, unexplained)
-        self._risen = max(self._risen, unexplained - self._least)
+        self._ledger.weigh(self.bodies.energy())
 
     def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
         """What the report tells of this step, and what the figures will feel."""
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
         own = Touches._make(array[:count] for array in touches)
         on = bodies.figure_of[own.trees]
-        self._numbers["contacts"].append(float(count - len(bodies.apart) + bodies.asleep_count))
-        self._numbers["residual"].append(max(wrong, float(found.residual[:count].max(initial=0.0))))
-        self._numbers["cut"].append(float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()))
-        self._numbers["penetration"].append(float(np.max(-own.gaps, initial=bodies.asleep_depth)))
+        self._ledger.note(
+            contacts=float(count - len(bodies.apart) + bodies.asleep_count),
+            residual=max(wrong, float(found.residual[:count].max(initial=0.0))),
+            cut=float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()),
+            penetration=float(np.max(-own.gaps, initial=bodies.asleep_depth)),
+        )
         k, side = np.nonzero(on >= 0)
         if len(k):
             given, still = bodies.impulses(own, p)
-            self._numbers["momentum"].append(float(np.abs(bodies.momentum(found.v - free) - still + given).max()))
+            self._ledger.note(momentum=float(np.abs(bodies.momentum(found.v - free) - still + given).max()))
         for number, figure in enumerate(self.figures):
             figure.felt = felt_by(bodies, number, own, p, ground=figure.meets_ground, dt=dt)
         others = on[k, 1 - side] < 0
@@ -457,9 +466,7 @@ class World:
             is_carried = np.isin(own.bodies[:, ::-1], [body for body, _ in self._carried])
             more, at = np.nonzero(is_carried & (own.trees >= 0) & (on < 0))
             k, side = np.append(k, more), np.append(side, at)
-        work = bodies.work(own, p, k, side, 0.5 * (self.v + found.v))
-        self._work += work
-        self._exchanged += abs(work)
+        self._ledger.exchange(bodies.work(own, p, k, side, 0.5 * (self.v + found.v)))
 
     def motion(self, name: str) -> Motion:
         """What a figure has done so far, a frame for every step, in the world's frame.
@@ -483,18 +490,9 @@ class World:
 
     def report(self) -> dict[str, Any]:
         """What a run's report says under "scene"."""
-        numbers = {name: np.array(values or [0.0]) for name, values in self._numbers.items()}
         return {
             "bodies": int((~self.bodies.is_figure).sum()),
             "figures": len(self.figures),
-            "contacts_mean": float(numbers["contacts"].mean()),
-            "contact_residual_p95_m_s": float(np.percentile(numbers["residual"], 95)),
-            "cut_force_share": float(numbers["cut"].mean()),
-            "penetration_p95_m": float(np.percentile(numbers["penetration"], 95)),
-            "penetration_max_m": float(numbers["penetration"].max()),
-            "momentum_error_max_Ns": float(numbers["momentum"].max()),
-            "helper_impulse_Ns": self._helped,
-            "energy_exchanged_J": self._exchanged,
-            "energy_error_max_J": self._risen,
+            **self._ledger.report(),
             "steps_without_answer": sum(f.driver.failed_count for f in self.figures if isinstance(f.driver, Goals)),
         }

@@ -1,0 +1,74 @@
+"""How a clip goes on among bodies, step by step: a frame a step, and slower where something holds its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from poise.core.typing import Array
+from poise.filter.forces import Force
+from poise.filter.sensing import Given
+from poise.filter.simulate import Playback
+from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, sense, stands_of
+
+
+class Pacing:
+    """Says what each step of a clip's figure is given.
+
+    Args:
+        playback: The clip and its figure.
+        room: How far ahead of its root the first thing in its way is [m], see `way_ahead`.
+        sees: Whether the figure stops before what is heavy and in its way; else it looks only while something holds it.
+        returns: A figure that is held no more goes home after stepping.
+        seed: Of what it does by chance.
+
+    Attributes:
+        going: How the clip goes on: its frame, and whether it is held.
+    """
+
+    def __init__(
+        self, playback: Playback, room: Callable[[Array, float, float, float], float], *, sees: bool, returns: bool,
+        seed: int,
+    ) -> None:  # fmt: skip
+        self.going = Going()
+        self._playback, self._room_ahead = playback, room
+        self._sees, self._returns, self._seed = sees, returns, seed
+        self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
+        self._stands: Stands | None = None  # found when the figure first looks, or something first holds it
+
+    def given(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
+        """What the next step is given.
+
+        Args:
+            pushes: What pushes and pulls the figure now; they come back in the answer.
+            touches: Forces of what it touches, which hold it back.
+        """
+        playback, figure, before = self._playback, self._playback.figure, self.going
+        if self._stands is None and (before.is_held or self._sees):
+            self._stands = stands_of(playback, figure.character)
+        seen = sense(playback, before, touches, self._stands, self._room)
+        self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
+        away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
+        hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
+        given, self._poses = self._given(before, going, pushes)
+        return given
+
+    def _given(self, before: Going, going: Going, pushes: Sequence[Force]) -> tuple[Given, tuple[Array, Array] | None]:
+        """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
+        playback, frame = self._playback, going.frame - going.rate
+        if going.is_plain and (self._poses is None or before.is_plain):
+            return playback.at(int(frame), pushes), None
+        earlier, now = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
+        pose, touch, stands = playback.pose(going.frame), None, self._stands
+        if stands is not None and (before.share or going.share):
+            if going.is_held and before.share > 0.5:
+                down = playback.track.flags[int(frame)]
+                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, stands.beyond(playback, going))
+            life = alive(playback.figure.time, self._seed, playback.figure.scale)
+            pose = stands.blend(playback.figure.model, pose, going, life)
+        return playback.between((earlier, now, pose), frame, going.rate, pushes, touch), (now, pose)
+
+    def _room(self, way: Array, reach: float, seconds: float) -> float:
+        """How far ahead of it the first thing in its way is [m]."""
+        if not self._sees and not self.going.is_held:
+            return reach
+        return self._room_ahead(way, reach, HEAVY * self._playback.figure.mass, seconds)
