@@ -20,7 +20,7 @@ CRATE = """
 <mujoco>
   <worldbody>
     <geom name="ground" type="plane" size="100 100 1"/>
-    <body name="crate" pos="{x} {y} 0.3"><freejoint/><geom type="box" size="0.3 0.3 0.3" mass="30"/></body>
+    <body name="crate" pos="{x} {y} 0.3"><freejoint/><geom type="box" size="0.3 0.3 0.3" mass="8"/></body>
   </worldbody>
 </mujoco>
 """

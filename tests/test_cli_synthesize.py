@@ -15,7 +15,8 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.cli.synthesize import figure_of
-from poise.core.errors import FileFormatError
+from poise.core.errors import FileFormatError, InvalidValue
+from poise.goals.surroundings import Scene
 from poise.synthesis.behaviors import BEHAVIORS
 from tests.clips import MOTIONS, first_cases, needs_motions
 from tests.interrupted import interrupted
@@ -160,15 +161,15 @@ def test_bodies_of_a_scene_move_around_the_figure(
     Path("room.xml").write_text(FALLS, encoding="utf-8")
     words = ["synthesize", "step", "--scene", name, "-o", "a.bvh", "--report", "a.json", "--record", "a.html"]
     assert run([*words, "--push", "chest 250 0 0 @0.1+0.1", "--seconds", "0.6"]) == 0
-    assert "States of figure [s]: balance 0.00 → relax foot" in capsys.readouterr().out
+    assert "States [s]: balance 0.00 → relax foot" in capsys.readouterr().out
     assert poise.load("a.bvh").frame_count == 61
     report = json.loads(Path("a.json").read_text(encoding="utf-8"))
-    assert report["schema"] == "poise.world/1"
+    assert report["schema"] == "poise.synthesize/1"
     scene, (figure,) = report["scene"], report["figures"].values()
     assert scene["bodies"] == (4 if "rubble" in name else 1)
     assert scene["contact_residual_p95_m_s"] < 1e-3
     assert scene["momentum_error_max_Ns"] < 1e-10
-    assert figure["driver"] == "goals"
+    assert report["pushes"] == [{"body": "chest", "start": 0.1}]
     assert [s["name"] for s in figure["states"]][:3] == ["balance", "relax foot", "take step"]
 
 
@@ -190,8 +191,31 @@ def test_what_a_scene_of_bodies_cannot_have_is_refused(
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1
-    with pytest.raises(FileFormatError, match="bodies, which move by physics"):
+    with pytest.raises(FileFormatError, match=r"bodies, which move by physics.*world=poise.World"):
         poise.synthesize("balance", scene="room.toml")
+    with pytest.raises(InvalidValue, match="with world; leave them out"):
+        poise.synthesize("balance", scene=Scene(), world=poise.World("room.toml"))
+
+
+def test_a_run_of_goals_in_a_world_is_a_result_as_any(tmp_path: Path) -> None:
+    file = tmp_path / "room.toml"
+    clip = f'[[figures]]\nname = "bob"\nclip = "{poise.sample_path("walk.bvh").as_posix()}"\nplace = [0.0, -3.0]\n'
+    file.write_text(ROOM + clip, encoding="utf-8")
+    push = poise.Push("chest", (80.0, 0.0, 0.0), start=0.05, duration=0.1)
+    world = poise.World(file)
+    result = poise.synthesize("balance", world=world, pushes=[push], seconds=0.3)
+    assert result.motion.frame_count == 31
+    assert np.abs(world.motion("figure").translations - result.motion.translations).max() < 1e-12
+    assert [c.name for c in result.companions] == ["bob"]
+    shown = poise.scene_of(result)
+    assert [track.name for track in shown.tracks] == ["figure", "bob"]
+    assert "crate" in {prop.name for prop in shown.props}
+    assert len(shown.arrows) == 1
+    alone = poise.synthesize("balance", pushes=[push], seconds=0.3)
+    still = poise.synthesize("balance", world=poise.World(), seconds=0.3)
+    moved, there, rest = (float(r.trace.com[-1, 0, 0]) for r in (result, alone, still))
+    assert abs(moved - there) < 0.2 * abs(there - rest), "the push acts in the world as it does alone"
+    assert abs(there - rest) > 0.005
 
 
 @pytest.mark.parametrize(

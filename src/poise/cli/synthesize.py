@@ -249,13 +249,14 @@ def synthesize(
     if scene is not None and moves:
         if followed is not None or engine != "own":
             raise InvalidValue("--clip and --engine cannot be combined with a scene whose bodies move; leave them out.")
-        from poise.cli.world import play_goals, summarize_world
+        from poise.world import World
 
-        paths, page = (output, record, report), (port, headless) if live else None
-        with reporting_interrupts(*paths):
-            played = play_goals(behavior, figure, scene, pushes, arguments, paths, camera, page)
-        print_json(played.report.data) if json else summarize_world(played)
-        return
+        if live:
+            from poise.cli.world import play_goals
+
+            play_goals(behavior, figure, scene, arguments, (output, record, report), camera, port, headless)
+            return
+        arguments["world"] = World(scene)
     with reporting_interrupts(output, report, record):
         if live:
             result = _run_live(

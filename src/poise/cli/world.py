@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,11 +14,8 @@ from poise.cli.outcome import draw_last, play_live, reporting_interrupts, requir
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from poise.body.character import Character
     from poise.core.motion import Motion
-    from poise.filter.forces import Push
     from poise.show.live_world import WorldRun
     from poise.synthesis.behaviors.behavior import Behavior
     from poise.world import World
@@ -131,38 +127,28 @@ def play_world(
 
 
 def play_goals(
-    behavior: Behavior, character: Character | None, scene: str, pushes: Sequence[Push], run: dict[str, Any],
-    paths: tuple[Path | None, Path | None, Path | None], camera: str | None, live: tuple[int, bool] | None,
-) -> WorldRun:  # fmt: skip
-    """`poise synthesize --scene` of a scene whose bodies move: a world with one figure that goals drive.
+    behavior: Behavior, character: Character | None, scene: str, run: dict[str, Any],
+    paths: tuple[Path | None, Path | None, Path | None], camera: str | None, port: int, headless: bool,
+) -> None:  # fmt: skip
+    """`poise synthesize --scene --live` of a scene whose bodies move: a world with one more figure, in a page.
 
     Args:
         behavior: What drives the figure.
         character: The figure; the behavior's own if not given.
         scene: As for the command.
-        pushes: On the figure.
-        run: Seconds, options of the behavior and settings.
+        run: Further arguments of `poise.synthesize`.
         paths: Of the motion, the recording and the report.
         camera: View of the recording.
-        live: Port of the page, and whether no browser is opened; None without a page.
+        port, headless: Of the page.
     """
-    from poise.world import Goals, World
-    from poise.world.cast import cast_of
+    from poise.world import World
 
-    setup, settings = behavior.setup(run["options"], is_literal=run["settings"].is_literal), run["settings"]
-    goals = Goals(behavior, character, options=run["options"], settings=settings)
-    name = setup.roles[0].name
-    if name in cast_of(scene).drivers:
-        raise InvalidValue(f"The scene has a figure {name!r}, as the behavior has. Give it another name in the scene.")
-    made = World(scene, figures={name: goals}, dt=settings.dt)
-    for push in pushes:
-        made.push(name, replace(push, body=push.body.removeprefix(f"{name}.")))
+    made = World(scene)
+    own = made.admit(behavior, character, run["options"], run["settings"])
+    for push in run["pushes"]:
+        own.push(push)
     title = f"poise synthesize {behavior.name} in {Path(scene).name}"
-    if live is not None:
-        return play_in_page(made, title, paths, *live, camera=camera)
-    played = play_alone(made, run["seconds"] or setup.seconds, title)
-    keep_world(played, {} if paths[0] is None else {name: paths[0]}, *paths[1:], camera=camera)
-    return played
+    summarize_world(play_in_page(made, title, paths, port, headless, camera=camera))
 
 
 def play_alone(made: World, seconds: float, title: str) -> WorldRun:
@@ -230,7 +216,7 @@ def keep_world(
     """Write what was asked for of a run: figures' motions, the recording (from a view of `draw`), the report."""
     import poise.io
     from poise.io.files import all_or_none
-    from poise.show.result_scene import scene_of_world
+    from poise.show.world_scene import scene_of_world
 
     with all_or_none():
         for name, file in files.items():

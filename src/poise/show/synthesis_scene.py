@@ -43,6 +43,7 @@ from poise.show.scene import (
     Track,
     Vectors,
 )
+from poise.show.world_scene import companion_tracks, prop_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.report import GripSpan
 from poise.synthesis.run import BallResult, FigureResult, SynthesisResult
@@ -221,13 +222,15 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
     arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
+    things = tuple(prop_of(thing) for thing in result.things)
+    tracks += companion_tracks(result.companions, first=len(tracks))
     scene = Scene(
         times,
         tuple(tracks),
         ground_of(result.scene),
         arrows,
         title or title_of(result),
-        props_of(result.scene, result.balls, times),
+        things or props_of(result.scene, result.balls, times),
         tuple(overlays),
         timeline=(*_events(result, float(times[-1])), *rows),
         plots=_plots(result, times),

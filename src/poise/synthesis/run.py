@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible, require, require_each
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.filter.forces import Force, Pull, Push
+from poise.filter.forces import Companion, Force, Pull, Push, Thing
 from poise.filter.report import Report
 from poise.goals.body import Body
 from poise.goals.state_machine import Visit
@@ -107,6 +107,8 @@ class SynthesisResult:
         report: Schema "poise.synthesize/1".
         is_complete: False if it was interrupted, or if a step had no solution; the report's "stopped" says why.
         view: From where pictures show it best, a name of `record.VIEWS`.
+        things: Bodies of a `poise.World`, also those that never move.
+        companions: Other figures in it.
     """
 
     figures: tuple[FigureResult, ...]
@@ -118,6 +120,8 @@ class SynthesisResult:
     report: Report
     is_complete: bool = True
     view: str = "quarter"
+    things: tuple[Thing, ...] = ()
+    companions: tuple[Companion, ...] = ()
 
     def __repr__(self) -> str:
         return f"<synthesized {self.report['behavior']!r}: {', '.join(map(repr, self.figures))}>"
@@ -146,6 +150,31 @@ class SynthesisResult:
     def visits(self) -> tuple[Visit, ...]:
         """Of the first figure."""
         return self.figures[0].visits
+
+
+class Around(Protocol):
+    """Bodies and figures around a figure that goals drive: `poise.World`."""
+
+    def admit(
+        self, behavior: Wanted, character: Character | None, options: Mapping[str, Any] | None, settings: Settings
+    ) -> World:
+        """Begin with one more figure, which a behavior drives; the world that its controller knows."""
+        ...
+
+    def step(self) -> None:
+        """Move everything on by one step."""
+
+    def report(self) -> dict[str, Any]:
+        """What a run's report says under "scene"."""
+        ...
+
+    def things(self) -> tuple[Thing, ...]:
+        """The bodies over time."""
+        ...
+
+    def companions(self) -> tuple[Companion, ...]:
+        """All figures over time."""
+        ...
 
 
 def world_of(
@@ -206,6 +235,7 @@ def synthesize(
     clip: Motion | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
+    world: Around | None = None,
 ) -> SynthesisResult:
     """Make a motion from goals.
 
@@ -224,6 +254,7 @@ def synthesize(
             a character, the figure is fitted to it.
         settings: Of the synthesizer.
         on_step: Called after every step; may push, add goals and so on. Raise KeyboardInterrupt to stop early.
+        world: Bodies that move by physics, and other figures: a `poise.World` of any scene, in place of `scene`.
 
     Raises:
         UnknownName: if there is no such behavior or option.
@@ -246,30 +277,37 @@ def synthesize(
         )
     if clip is not None and character is None:
         character = Character.fit(clip)
-    world = world_of(setup, character, scene=scene, clip=clip, settings=settings)
+    if world is None:
+        own = world_of(setup, character, scene=scene, clip=clip, settings=settings)
+    elif scene is not None or clip is not None or settings.engine == "mujoco":
+        raise InvalidValue("scene, clip and the engine mujoco cannot be combined with world; leave them out.")
+    else:
+        own = world.admit(wanted, character, options, settings)
+    step = own.step if world is None else world.step
     for push in pushes:
-        world.push(push)
+        own.push(push)
     audit, energy, tracer, hanging = Audit(), Energy(), Tracer(), Hanging()
-    world.watchers += [audit, energy, tracer, hanging]
-    poses, velocities = [world.q], [world.v]
+    own.watchers += [audit, energy, tracer, hanging]
+    poses, velocities = [own.q], [own.v]
     fell: dict[str, float] = {}
     complete, stopped, began = True, None, time.perf_counter()
     try:
         for _ in range(round(seconds / settings.dt)):
             start = time.perf_counter()
-            world.step()
+            step()
+            tracer.fill(len(poses))
             audit.step_seconds.append(time.perf_counter() - start)
-            poses.append(world.q)
-            velocities.append(world.v)
-            for each in world.figures:
-                if each.name not in fell and has_fallen(world.state, each.body):
-                    fell[each.name] = world.time
+            poses.append(own.q)
+            velocities.append(own.v)
+            for each in own.figures:
+                if each.name not in fell and has_fallen(own.state, each.body):
+                    fell[each.name] = own.time
             if on_step is not None:
-                on_step(world)
+                on_step(own)
     except KeyboardInterrupt:
         complete, stopped = False, "interrupted"
     except (StepInfeasible, SimulationDiverged) as error:
-        stopped = world.why_it_ended(error)
+        stopped = own.why_it_ended(error)
         if len(poses) == 1:
             raise StepInfeasible(f"The run did not begin: {stopped}.") from error
         complete = False
@@ -282,13 +320,13 @@ def synthesize(
             q_to_motion(f.character, q[:, f.coordinates], settings.dt),
             q[:, f.coordinates],
             v[:, f.dofs],
-            f.controller.end(world.time),
+            f.controller.end(own.time),
             fell.get(f.name),
         )
-        for f in world.figures
+        for f in own.figures
     )
-    balls = tuple(BallResult(b, q[:, at]) for b, at in zip(world.scene.balls, world.ball_places, strict=True))
-    trace = tracer.trace(world.cast, world.time)
+    balls = tuple(BallResult(b, q[:, at]) for b, at in zip(own.scene.balls, own.ball_places, strict=True))
+    trace = tracer.trace(own.cast, own.time)
     report = report_of(
         wanted.name,
         audit,
@@ -297,21 +335,27 @@ def synthesize(
         hanging,
         [(f.name, f.character.mass, f.fell, f.visits) for f in figures],
         seconds=(len(q) - 1) * settings.dt,
-        stuck=world.figures[0].controller.stuck,
-        counts=world.counts,
-        supports=world.supports,
-        losses=world.losses,
-        hits=world.hits,
-        pushes=world.pushes,
-        engine=None if world.mover is None else world.mover.report(),
+        stuck=own.figures[0].controller.stuck,
+        counts=own.counts,
+        supports=own.supports,
+        losses=own.losses,
+        hits=own.hits,
+        pushes=own.pushes,
+        engine=None if own.mover is None else own.mover.report(),
         settings=settings,
-        weights=world.weights,
+        weights=own.weights,
         wall=time.perf_counter() - began,
         options=wanted.chosen(options),
         stopped=stopped,
     )
+    things: tuple[Thing, ...] = ()
+    companions: tuple[Companion, ...] = ()
+    if world is not None:
+        report.data["scene"], things = world.report(), world.things()
+        companions = tuple(c for c in world.companions() if c.name != figures[0].name)
+        report.data["penetration_max_m"] = report["scene"]["penetration_max_m"]
     return SynthesisResult(
-        figures, balls, world.scene, world.pushes, world.push_owners, trace, report, complete, setup.view
+        figures, balls, own.scene, own.pushes, own.push_owners, trace, report, complete, setup.view, things, companions
     )
 
 

@@ -295,7 +295,7 @@ def scene_of(
     if moving := _moving(file):
         raise place.error(
             f"it has {', '.join(moving)}, which move by physics.",
-            "Run it with `poise synthesize --scene`, or in Python with poise.World(file, figures={...}).",
+            "Run it with `poise synthesize --scene`, or in Python with world=poise.World(file) instead of scene.",
         )
     return scene_from(file, place)
 

@@ -118,6 +118,8 @@ class Goals(Driver):
         settings: Of the synthesizer, but for the length of its steps.
 
     Attributes:
+        name: Of the behavior's figure.
+        controlled: The world that its controller knows, once it has begun.
         failed_count: Steps without an answer, in which the muscles let go.
         fell: When the figure fell, since the driver began [s], or None.
     """
@@ -135,6 +137,7 @@ class Goals(Driver):
             names = ", ".join(role.name for role in setup.roles)
             raise InvalidValue(f"{behavior!r} is played by {names}; a figure of a world is driven by itself alone.")
         self._role = setup.roles[0]
+        self.name = self._role.name
         self.character = prepared(built_in(self._role.character or "adult") if character is None else character)
         self.failed_count = 0
         self.fell: float | None = None
@@ -159,14 +162,15 @@ class Goals(Driver):
         (x, y, z), (across, along, up) = foot.tolist(), below.normal[0].tolist()
         ground = Scene((Surface("floor", (x, y, z), (across, along, up), friction=self.friction), *self.walls))
         settings = replace(self._settings, dt=dt)
-        self._world = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
+        self.controlled = world = Controlled([StartOf(self._role.name, who, self._role.machine, q)], ground, settings)
         world.mover = _Elsewhere()
         self._dt, self._figure, self._felt, self.fell = dt, character, False, None
         self.q, self.v = (q, np.zeros(who.nv)) if start is None else (start[0].copy(), start[1].copy())
         world.q, world.v = self.q, self.v
 
     def ask(self, forces: Sequence[Force]) -> Lists:
-        world, figure = self._world, self._world.figures[0]
+        world, figure = self.controlled, self.controlled.figures[0]
+        forces = [*forces, *(push for push in world.pushes if push.is_on(world.time))]
         is_new, self._felt = bool(forces) and not self._felt, bool(forces)
         if is_new:
             figure.start_delay(world.time, world.settings.delay)
@@ -182,17 +186,17 @@ class Goals(Driver):
     def move(self, lists: Lists, force: Array) -> None:
         self.q, self.v = moved_on(lists, force, self.q, self.v)
         if self._solved is None:
-            self._world.q, self._world.v = self.q, self.v
-            self._world.time += self._dt
+            self.controlled.q, self.controlled.v = self.q, self.v
+            self.controlled.time += self._dt
         else:
-            self._world.move(self._solved, Moved(self.q, self.v, self._world.forces))
-        if self.fell is None and has_fallen(self._world.state, self._world.figures[0].body):
-            self.fell = self._world.time
+            self.controlled.move(self._solved, Moved(self.q, self.v, self.controlled.forces))
+        if self.fell is None and has_fallen(self.controlled.state, self.controlled.figures[0].body):
+            self.fell = self.controlled.time
 
     @property
     def visits(self) -> tuple[Visit, ...]:
         """States that the controller was in so far."""
-        return self._world.figures[0].controller.end(self._world.time)
+        return self.controlled.figures[0].controller.end(self.controlled.time)
 
 
 class _Elsewhere:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from poise.body.character import Character
 from poise.core.errors import InvalidValue, MotionWarning, SimulationDiverged, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
@@ -27,6 +28,9 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.mujoco_sight import Sight
 from poise.step import Constraint, Objective, Step
+from poise.synthesis.controller_file import Wanted
+from poise.synthesis.figure import Settings
+from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
@@ -38,6 +42,7 @@ from poise.world.muscles import Goals
 from poise.world.pacing import Pacing
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import deck_of, ground_of, inside_figures, overlaps, read_scene, things_of
+from poise.world.thrown import hold, throw
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
@@ -111,12 +116,23 @@ class World:
         )
 
     def given(self, pushes: Sequence[Force]) -> tuple[Given, float]:
-        """What the next step of the figure that joined is given; and the frame that its clip comes to.
-
-        Args:
-            pushes: What pushes and pulls it now.
-        """
+        """What the figure that joined is given for a step in which pushes act on it; and its clip's next frame."""
         return self._pacing.given(pushes, self.felt), self._pacing.going.frame
+
+    def admit(
+        self, behavior: Wanted, character: Character | None, options: Mapping[str, Any] | None, settings: Settings
+    ) -> Controlled:
+        """Begin with one more figure, which goals drive, for `poise.synthesize`; the world that its controller knows.
+
+        Raises:
+            InvalidValue: if the scene has a figure of this name, or one of them cannot begin.
+        """
+        goals = Goals(behavior, character, options=options, settings=settings)
+        if goals.name in self._drivers:
+            raise InvalidValue(f"The scene has a figure {goals.name!r}, as the behavior has. Rename it in the scene.")
+        self.dt, self._drivers = settings.dt, {goals.name: goals, **self._drivers}
+        self._begin([], None)
+        return goals.controlled
 
     def _begin(
         self, joined: list[tuple[Figure, Array, Array]], way: Array | None, without: frozenset[str] = frozenset()
@@ -163,7 +179,7 @@ class World:
             for _ in range(round(SETTLING_TIME / dt)):
                 self._meet([None] * len(figures))
                 self.q = bodies.after(self.q, self.v)
-                self._hold()
+                hold(bodies, self._held, self.q, self.v)
         for at, dofs, (_, q, v) in zip(bodies.figure_q, bodies.figure_v, everyone):
             self.q[at], self.v[dofs] = q, v
         bodies.move(self.q, self.v)
@@ -356,8 +372,9 @@ class World:
             q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
         self.time = len(self.track) * self.dt
         self._carry(self.time)
-        self._throw(self.time)
-        self._hold()
+        self._held, energy = throw(self.bodies, self._held, self.time, q, self.v)
+        self._ledger.work += energy
+        hold(self.bodies, self._held, q, self.v)
         self._see()
 
     def _meet(self, lists: Sequence[Lists | None]) -> tuple[list[Lists | None], list[Array]]:
@@ -419,22 +436,6 @@ class World:
         """Bodies with a given motion are where they are at a time [s]."""
         for body, pose in self._carried:
             self.bodies.carry(body, *pose(time))
-
-    def _hold(self) -> None:
-        """Balls that nobody has thrown yet stay in the air."""
-        for ball in self._held:
-            q, v = self.bodies.coordinates(ball.name)
-            self.q[q : q + 7] = (*ball.place, 1.0, 0.0, 0.0, 0.0)
-            self.v[v : v + 6] = 0.0
-
-    def _throw(self, time: float) -> None:
-        """Balls whose time has come fly from their place."""
-        for ball in [b for b in self._held if b.is_thrown(time)]:
-            self._hold()
-            self._held.remove(ball)
-            _, v = self.bodies.coordinates(ball.name)
-            self.v[v : v + 3] = ball.velocity
-            self._ledger.work += 0.5 * ball.mass * float(np.square(ball.velocity).sum())
 
     def _see(self) -> None:
         self.bodies.move(self.q, self.v)

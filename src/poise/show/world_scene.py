@@ -1,0 +1,84 @@
+"""A world as a scene: its figures, and the bodies around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from poise.body.character import Capsule
+from poise.body.posing import body_poses, q_to_motion
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.filter.forces import Companion, Thing
+from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
+from poise.show.motion_scene import LIVE_VERTICES, MAX_VERTICES, skins_on
+from poise.show.scene import Arrow, Ball, Box, Color, Cylinder, Prop, Row, Scene, Shape, Skinned, Style, Track
+from poise.world import World
+
+THING_COLOR: Color = (0.62, 0.54, 0.44)
+
+
+def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Scene:
+    """Figures and bodies of a world at every step so far.
+
+    Args:
+        world: The world.
+        title: One line; by default the names of the figures.
+        is_now: Only as it is now, with hands on what moves by physics.
+    """
+    since = len(world.track) - 1 if is_now else 0
+    times = world.dt * np.arange(since, len(world.track), dtype=np.float64)
+    tracks = companion_tracks(world.companions(since), most=LIVE_VERTICES if is_now else MAX_VERTICES)
+    pushes = () if is_now else tuple(_pushes(world, tracks, times))
+    title = title or ", ".join(track.name for track in tracks) or "A world"
+    props = [(prop_of(thing), thing.mass > 0.0) for thing in world.things(since)]
+    own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
+    return Scene(
+        times, tuple(tracks), world.terrain, tuple(arrow for arrow, _ in pushes), title, props=own,
+        timeline=(Row("pushes", ARROW_COLOR, tuple(span for _, span in pushes)),) if pushes else (),
+    )  # fmt: skip
+
+
+def _pushes(world: World, tracks: Sequence[Track], times: Array) -> Iterator[tuple[Arrow, tuple[float, float, str]]]:
+    """What pushed and pulled the figures of a world: an arrow, and a span of the timeline, for each."""
+    for who, (figure, track) in enumerate(zip(world.figures, tracks)):
+        for push in figure.pushes:
+            if push.start <= times[-1]:
+                words = f"{figure.name}: {words_of(push)}" if len(tracks) > 1 else words_of(push)
+                yield arrow_of(push, who, track, times), (push.start, min(push.start + push.duration, times[-1]), words)
+
+
+def companion_tracks(companions: Sequence[Companion], *, first: int = 0, most: int = MAX_VERTICES) -> list[Track]:
+    """A track for every figure of a world, in its skin or in colors that tell them apart, counted from the first.
+
+    Args:
+        companions: The figures.
+        first: Number of the first one.
+        most: Figures whose skins have more vertices are shown as capsules.
+    """
+    tracks: list[Track] = []
+    for k, c in enumerate(companions, first):
+        skins, skinned = skins_on(c.character, c.drawn, most=most), None
+        if skins:
+            skinned = Skinned(skins, *q_to_motion(c.character, c.q, np.arange(len(c.q), dtype=np.float64)).world)
+        color = Style(color=FIGURE_COLORS[k % len(FIGURE_COLORS)])
+        tracks.append(Track(c.name, c.character, *body_poses(c.character, c.q), color, skinned))
+    return tracks
+
+
+def prop_of(thing: Thing) -> Prop:
+    """A body around a figure as something to see."""
+    shapes: list[Shape] = []
+    for kind, size, place, turn in thing.shapes:
+        along = rotations.rotate(turn, np.array([0.0, 0.0, size[1]]))
+        if kind == "box":
+            shapes.append(Box(place, size, turn))
+        elif kind == "capsule":
+            shapes.append(Capsule(place - along, place + along, float(size[0])))
+        elif kind == "cylinder":
+            shapes.append(Cylinder(place - along, place + along, float(size[0])))
+        else:  # a ball, or an ellipsoid as one of its mean radius
+            shapes.append(Ball(place, float(size[0] if kind == "sphere" else size.mean())))
+    return Prop(thing.name, tuple(shapes), thing.positions, thing.orientations, THING_COLOR, thing.mass)
