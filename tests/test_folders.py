@@ -13,6 +13,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ import pytest
 import poise
 from poise.body.character import figure
 from poise.cli.app import run
+from poise.cli.folder import COMMANDS
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
 from tests.chromium import launched, needs_browser
@@ -140,6 +142,23 @@ def test_what_is_done_is_not_done_again(clips: Path, tmp_path: Path, capsys: pyt
     (clips / "broken.bvh").write_text("broken", encoding="utf-8")
     assert run([*words, "--resume", "--fps", "30"]) == 1
     assert "0 of 1 clips done (3 were done before), 1 failed" in capsys.readouterr().out
+
+
+def test_an_interrupt_with_one_process_ends_the_run(
+    clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert = COMMANDS["convert"]
+
+    def interrupted(**given: Any) -> None:
+        if given["source"].name == "b.bvh":
+            raise KeyboardInterrupt
+        convert(**given)
+
+    monkeypatch.setitem(COMMANDS, "convert", interrupted)
+    out = tmp_path / "out"
+    assert run(["convert", str(clips), str(out), "--jobs", "1"]) == 130
+    assert "1 of 4 clips done; --resume goes on" in capsys.readouterr().err
+    assert list(lines(out / "manifest.jsonl")) == ["a.bvh"]
 
 
 def test_shards_do_all_clips_once(clips: Path, tmp_path: Path) -> None:

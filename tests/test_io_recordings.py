@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import poise
 from poise.core.motion import Motion
+from poise.core.typing import Array
 from poise.io import ReadOptions, read_options
 from poise.io.format import format_of
 from poise.io.markers import read_markers
@@ -158,8 +160,25 @@ def test_trc_that_is_damaged_names_the_line(tmp_path: Path) -> None:
     assert caught.value.line == 8
 
 
+def test_trc_of_strangers(tmp_path: Path) -> None:
+    """Two marks between two values; markers without a name; no marker, and nothing at all."""
+    path = trc_of(tmp_path / "m.trc")
+    plain = path.read_text()
+    path.write_text(plain.replace("50\t50\t4\t3\tmm", " 50.0\t\t 50.0\t\t 4\t\t 3\t mm"))
+    assert read_markers(path, ReadOptions()).fps == 50.0
+    path.write_text(plain.replace("\tHead", "\t"))
+    assert read_markers(path, ReadOptions()).names == ("Toe", "Knee", "marker 3")
+    for text in (
+        plain.replace("\t4\t3\tmm", "\t4\t0\tmm").replace("Toe", "").replace("Knee", "").replace("Head", ""),
+        "",
+    ):
+        path.write_text(text)
+        with pytest.raises(poise.FileFormatError):
+            read_markers(path, ReadOptions())
+
+
 def test_c3d_gives_the_places_of_its_markers(tmp_path: Path) -> None:
-    c3d = pytest.importorskip("c3d", reason='needs c3d: pip install "poise[c3d]"')
+    c3d = pytest.importorskip("c3d", reason="needs c3d, as a writer: pip install c3d")
     path = tmp_path / "m.c3d"
     places = np.random.default_rng(3).normal(scale=500.0, size=(5, 4, 3))
     writer = c3d.Writer(point_rate=100.0, point_units="mm ")
@@ -181,9 +200,69 @@ def test_c3d_gives_the_places_of_its_markers(tmp_path: Path) -> None:
     assert np.isfinite(found.places[2, 2]).all()
 
 
+def c3d_of(path: Path, kind: int, *, whole: bool, analog: tuple[int, int] = (0, 1)) -> Array:
+    """A C3D of 3 points over 6 frames as a processor writes it, and its places [mm]. The third is lost in frame 2.
+
+    `analog`: samples of a frame as the heading counts them, and the factor by which it counts them too low.
+    """
+    order = ">" if kind == 86 else "<"
+
+    def real(value: float) -> bytes:
+        if kind == 85:  # halves swapped, 4 times as large
+            raw = struct.pack("<f", 4.0 * value)
+            return raw[2:] + raw[:2]
+        return struct.pack(f"{order}f", value)
+
+    def parameter(name: str, words: list[str]) -> bytes:
+        width = max(map(len, words))
+        body = struct.pack("bBBB", -1, 2, width, len(words)) + "".join(w.ljust(width) for w in words).encode() + b"\0"
+        return struct.pack("bb", len(name), 1) + name.encode() + struct.pack(f"{order}H", 2 + len(body)) + body
+
+    parameters = struct.pack("bb", 5, -1) + b"POINT" + struct.pack(f"{order}H", 3) + b"\0"
+    parameters += parameter("LABELS", ["A", "B", "C"]) + parameter("UNITS", ["mm\0\0"]) + parameter("UNITS", ["m"])
+    parameters += parameter("Y_SCREEN", ["+Z"])
+    places = np.random.default_rng(kind).integers(-900, 900, size=(6, 3, 3)).astype(np.float64)
+    samples = analog[0] * analog[1]
+    frames = b""
+    for k, frame in enumerate(places):
+        for n, place in enumerate(frame):
+            left = -1 if (k, n) == (2, 2) else 0
+            if whole:
+                frames += struct.pack(f"{order}4h", *(2.0 * place).astype(int), left)
+            else:
+                frames += b"".join(real(float(v)) for v in (*place, left))
+        frames += bytes((2 if whole else 4) * samples)
+    heading = bytes((2, 0x50)) + struct.pack(f"{order}5H", 3, analog[0], 1, 6, 0) + real(0.5 if whole else -1.0)
+    heading += struct.pack(f"{order}2H", 3, analog[1]) + real(120.0)
+    blocks = [heading, bytes((0, 0, 1, kind)) + parameters]
+    path.write_bytes(b"".join(b.ljust(512, b"\0") for b in blocks) + frames)
+    return places
+
+
+@pytest.mark.parametrize("kind", [84, 85, 86])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("analog", [(0, 1), (4, 1), (4, 5)])
+def test_c3d_of_every_processor_is_read(tmp_path: Path, kind: int, whole: bool, analog: tuple[int, int]) -> None:
+    places = c3d_of(tmp_path / "m.c3d", kind, whole=whole, analog=analog)
+    found = read_markers(tmp_path / "m.c3d", ReadOptions())
+    assert (found.names, found.up, found.unit, found.fps) == (("A", "B", "C"), "z", 0.001, 120.0)
+    assert np.isnan(found.places[2, 2]).all()
+    places[2, 2] = np.nan
+    assert found.places == pytest.approx(places / 1000.0, abs=1e-6, nan_ok=True)
+
+
+def test_c3d_without_a_unit_is_in_millimeters_and_says_so(tmp_path: Path) -> None:
+    c3d_of(tmp_path / "m.c3d", 84, whole=False)
+    data = (tmp_path / "m.c3d").read_bytes()
+    (tmp_path / "m.c3d").write_bytes(data.replace(b"UNITS", b"OTHER"))
+    found = read_markers(tmp_path / "m.c3d", ReadOptions())
+    assert (found.unit, found.evidence["unit"].confidence) == (0.001, 0.6)
+    (tmp_path / "m.c3d").write_bytes(data.replace(b"mm\0\0", b"mete"))
+    assert read_markers(tmp_path / "m.c3d", ReadOptions()).unit == 1.0
+
+
 def test_c3d_that_is_damaged_never_ends_the_process(tmp_path: Path) -> None:
-    pytest.importorskip("c3d", reason='needs c3d: pip install "poise[c3d]"')
-    test_c3d_gives_the_places_of_its_markers(tmp_path)
+    c3d_of(tmp_path / "m.c3d", 84, whole=False)
     whole = (tmp_path / "m.c3d").read_bytes()
     chance = np.random.default_rng(0)
     outcomes = set()

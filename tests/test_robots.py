@@ -60,6 +60,18 @@ def test_a_robot_moves_as_in_mujoco(robot: Robot) -> None:
         assert np.abs(np.sum(turned[k] * data.xquat[1:], axis=1)).min() > 1.0 - 1e-12
 
 
+def test_parts_that_name_each_other_are_no_hindrance(tmp_path: Path) -> None:
+    """A texture of a material, and a mesh in a pair of shapes, as the models of makers have them."""
+    path = tmp_path / "odd.xml"
+    text = ROBOT.replace('<geom type="mesh" mesh="arm"/>', '<geom type="mesh" name="shell" mesh="arm"/>', 1)
+    looks = '<texture name="t" type="2d" builtin="checker" width="8" height="8"/><material name="m" texture="t"/>'
+    text = text.replace("<asset>", f"<asset>{looks}")
+    text = text.replace('size="0.09 0.04', 'name="sole" material="m" size="0.09 0.04', 1)
+    pair = '<contact><pair geom1="shell" geom2="sole"/></contact>'
+    path.write_text(text.replace("<actuator>", f"{pair}<actuator>"))
+    assert read_robot(path).hinge_names == read_robot(robot_file(tmp_path)).hinge_names
+
+
 def test_a_robot_is_a_figure(robot: Robot) -> None:
     character = poise.Character.fit(robot.skeleton)
     assert {limb.kind for limb in character.limbs} >= {"leg", "arm"}
@@ -169,6 +181,22 @@ def test_feet_that_stand_carry_the_weight(robot: Robot, tmp_path: Path) -> None:
     assert not np.delete(clip.contacts, feet, axis=1).any()
     carried = clip.forces[:, :, 2].sum(axis=1)
     assert np.median(carried) == pytest.approx(9.81 * (robot.skeleton.mass or 0.0), rel=0.15)
+
+
+def test_points_at_a_shoulder_of_three_hinges_belong_to_the_arm(tmp_path: Path) -> None:
+    text = ROBOT
+    for side in ("left", "right"):
+        one = f'<joint name="{side}_shoulder_joint" axis="0 1 0"/>'
+        x, z = (f'<joint name="{side}_{axis}_joint" axis="{turn}"/>' for axis, turn in (("x", "1 0 0"), ("z", "0 0 1")))
+        text = text.replace(one, x + one + z)
+    path = tmp_path / "three.xml"
+    path.write_text(text)
+    robot = read_robot(path)
+    places, turns, angles = steps_in_place(robot.hinge_names)
+    clip = clip_of(robot.motion(np.arange(60) / 30.0, places, turns, angles), robot)
+    assert {robot.body_names[k] for k in np.flatnonzero(clip.contacts.any(axis=0))} <= {
+        f"{side}_{part}" for side in ("left", "right") for part in ("foot", "toe")
+    }
 
 
 def test_the_command_writes_a_folder_and_says_what_is_wrong(robot: Robot, tmp_path: Path) -> None:

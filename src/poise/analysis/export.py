@@ -114,7 +114,8 @@ def _on_bodies(robot: Robot, character: Character, flags: Flags, forces: Array) 
     """Contacts and forces of the character's points, on the model's bodies.
 
     A point's force goes to the last body that its joint carries rigidly or by joints that Poise does not simulate: the
-    foot, where the figure was fitted to an ankle of several hinges.
+    foot, where the figure was fitted to an ankle of several hinges. Where the next joint is a hinge of the same body,
+    it goes to that body.
     """
     simulated = {b.joint for b in character.bodies}
     target: dict[int, int] = {}
@@ -125,7 +126,10 @@ def _on_bodies(robot: Robot, character: Character, flags: Flags, forces: Array) 
     touch = np.zeros((len(flags), len(robot.bodies)), dtype=np.bool_)
     pushed = np.zeros((len(flags), len(robot.bodies), 3))
     for k, point in enumerate(character.contact_points):
-        body = target[character.bodies[point.body].joint]
+        joint = character.bodies[point.body].joint
+        if joint not in target:
+            target[joint] = next(b for b, j in enumerate(robot.bodies) if joint in robot.skeleton.ancestors(j))
+        body = target[joint]
         touch[:, body] |= flags[:, k]
         pushed[:, body] += forces[:, k]
     return touch, pushed

@@ -12,8 +12,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,14 @@ from typing import Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import WRONG_USE, ProgressLines, answered, note, out, print_json
+from poise.cli.app import INTERRUPTED, WRONG_USE, ProgressLines, answered, note, out, print_json
 from poise.cli.folder_page import LEFT_OUT, MEASURES, Done, summary_page
 from poise.cli.options import flag, option
 from poise.cli.outcome import falls_at
+from poise.cli.workers import workers_of
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import FileFormatError, InvalidValue, MissingExtra, NotForThisClip, UnreadableFile, install_line
+from poise.core.errors import FileFormatError, InvalidValue, NotForThisClip, UnreadableFile
 from poise.core.process import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
@@ -162,6 +163,8 @@ def work(job: Job) -> Done:
 
     with redirect_stdout(said), redirect_stderr(errors):
         code = answered(command)
+    if code == INTERRUPTED:  # in this process, where it ends the whole run
+        raise KeyboardInterrupt
     lines = [line for line in errors.getvalue().splitlines() if line.strip()]
     warnings = tuple(line.removeprefix("warning: ") for line in lines if line.startswith("warning: "))
     others = [line.removeprefix("poise: ") for line in lines if not line.startswith("warning: ")]
@@ -260,7 +263,7 @@ def carry_out(
     Returns:
         What was done, how many jobs this part has, and how many of them were done before.
     """
-    with _workers(jobs) as workers:  # before a folder is made
+    with workers_of(jobs) as workers:  # before a folder is made
         part = todo if shard is None else part_of(todo, shard)
         log = f"manifest-{shard.replace('/', '-of-')}.jsonl" if shard else MANIFEST
         manifest = None if place is None else place / log
@@ -286,33 +289,6 @@ def carry_out(
             _finish(name, place, done, len(part), earlier)
             raise typer.Abort(f"Interrupted: {len(done)} of {len(part)} clips done; --resume goes on.") from None
     return done, asked, earlier
-
-
-@contextmanager
-def _workers(jobs: str | None) -> Iterator[dict[str, Any]]:
-    """Who does the work, as arguments of `each`: so many processes, or the workers of a Dask scheduler.
-
-    Raises:
-        InvalidValue: if it is neither, nobody answers at the address, or workers have several threads.
-        MissingExtra: for an address without the package `distributed`.
-    """
-    if jobs is None or jobs.lstrip("-").isdecimal():
-        yield {"workers": None if jobs is None else int(jobs)}
-        return
-    if "://" not in jobs:
-        raise InvalidValue(f"--jobs is {jobs!r}; give a number of processes, or an address such as tcp://node:8786.")
-    try:
-        from distributed import Client  # pyright: ignore[reportMissingImports]
-    except ImportError:
-        raise MissingExtra(f"--jobs with an address needs Dask: {install_line('cluster')}.") from None
-    try:
-        client: Any = Client(jobs, timeout=10.0)
-    except (OSError, ValueError) as error:  # an address of no known kind, or nobody there
-        raise InvalidValue(f"No Dask scheduler answers at {jobs} ({error}). Start one with: dask scheduler.") from None
-    with client:
-        if any(threads > 1 for threads in client.nthreads().values()):
-            raise InvalidValue("A Dask worker would do several clips in one process: start workers with --nthreads 1.")
-        yield {"executor": client.get_executor(pure=False)}
 
 
 def _note(manifest: Path, result: Done) -> None:

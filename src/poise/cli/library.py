@@ -70,7 +70,7 @@ def check_one(
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
     from poise.check.report import as_json as report_of
-    from poise.core.errors import FileFormatError
+    from poise.core.errors import UnreadableFile
     from poise.io import read_options
     from poise.io.files import all_or_none, write_json
 
@@ -78,7 +78,7 @@ def check_one(
     chosen, how = load_profile(profile), read_options(clip=options.clip_key(clip))
     (report,) = check_file(file, chosen, how, Wanted())
     if report.verdict == "unreadable":
-        raise FileFormatError(report.error, path=file)
+        raise UnreadableFile(report.error)
     data = report_of([report], (), chosen)
     with all_or_none():
         write_json(output, data)

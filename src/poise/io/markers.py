@@ -1,11 +1,7 @@
-"""Recordings of markers, TRC and C3D: places without a skeleton. They can be viewed, not moved.
-
-C3D is read by the package `c3d` (extra "c3d"), which is Python alone: of 400 damaged files none ended the process.
-"""
+"""Recordings of markers, TRC and C3D: places without a skeleton. They can be viewed, not moved."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,11 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, MissingExtra, install_line
+from poise.core.errors import FileFormatError
 from poise.core.motion import Evidence, Motion
 from poise.core.typing import Array
 from poise.core.units import UNITS
-from poise.io.files import file_size, read_text
+from poise.io.c3d_file import AGAIN, read_points
+from poise.io.files import read_text
 from poise.io.format import door_turn
 
 if TYPE_CHECKING:
@@ -30,9 +27,10 @@ NO_SKELETON = (
     "`poise view` shows them. To move them, fit a skeleton to them in the program that recorded them (or in OpenSim, "
     "Mokka or Blender) and export BVH, or glTF."
 )
-AGAIN = "Export it again from the program that recorded it."
 UNSURE = 0.6
-"""Confidence in an up axis that no file states [1]."""
+"""Confidence in an up axis or a unit that the file does not state [1]."""
+USUAL = 0.001
+"""Meters per unit of a file that states none."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +94,22 @@ def read_markers(path: Path, options: ReadOptions) -> Markers:
 
     Raises:
         FileFormatError: with the line, if it is not what it should be.
-        MissingExtra: for a C3D without the extra "c3d".
     """
     names, places, fps, unit, up = (_c3d if path.suffix.lower() == ".c3d" else _trc)(path)
     if not len(names) or not len(places):
         raise FileFormatError("It holds no marker, or no frame.", path=path, cure=AGAIN)
     if not np.isfinite(places).any():
         raise FileFormatError("No marker is seen in any frame.", path=path, cure=AGAIN)
-    fps, factor = options.fps or fps, options.unit or UNITS.get(unit.lower())
+    fps, factor = options.fps or fps, options.unit or _unit(unit)
     if factor is None or not (np.isfinite(fps) and fps > 0.0):
         problem = f"Its unit is {unit!r} and its rate {fps:g}."
         raise FileFormatError(problem, path=path, cure="Give --unit and --source-fps.")
-    stated = f"the file says {unit}" if options.unit is None else "as its user says"
-    evidence = {"unit": Evidence(factor, 1.0, stated)}
+    if options.unit is not None or unit:
+        evidence = {"unit": Evidence(factor, 1.0, "as its user says" if options.unit else f"the file says {unit}")}
+    else:
+        evidence = {
+            "unit": Evidence(factor, UNSURE, "such files are nearly always in millimeters; this one says nothing")
+        }
     if options.up is not None:
         up, sure, why = options.up, 1.0, "as its user says"
     elif up:
@@ -119,6 +120,13 @@ def read_markers(path: Path, options: ReadOptions) -> Markers:
     evidence["up"] = Evidence(up, sure, why)
     turned = rotations.rotate(door_turn(up), factor * places)
     return Markers(tuple(names), np.arange(len(places)) / fps, turned, fps, factor, up, evidence)
+
+
+def _unit(words: str) -> float | None:
+    """Meters per unit; None for an unknown one. Some files cut the word: "mete"."""
+    starts = {"met": 1.0, "cent": 0.01, "mill": 0.001}
+    spelled = next((size for start, size in starts.items() if words.lower().startswith(start)), None)
+    return UNITS.get(words.lower(), spelled) if words else USUAL
 
 
 def _upright(places: Array) -> tuple[str, str]:
@@ -137,20 +145,23 @@ def _trc(path: Path) -> tuple[list[str], Array, float, str, str]:
     mark = "\t" if "\t" in "".join(lines[:4]) else ","
 
     def refuse(problem: str, line: int) -> NoReturn:
-        text = lines[line - 1][:60] if line <= len(lines) else ""
+        text = lines[line - 1][:60] if 0 < line <= len(lines) else ""
         raise FileFormatError(problem, path=path, line=line, text=text, cure=AGAIN)
 
     if len(lines) < 6:
-        refuse("It ends within its heading.", len(lines))
-    facts = dict(zip((f.strip() for f in lines[1].split(mark)), (f.strip() for f in lines[2].split(mark))))
+        refuse("It ends within its heading.", max(len(lines), 1))
+    heads, values = ([f.strip() for f in line.split(mark)] for line in lines[1:3])
+    heads, told = [f for f in heads if f], [f for f in values if f]  # some put two marks between two values
+    facts = dict(zip(heads, told if len(told) == len(heads) else values))
     try:
         fps, count = float(facts["DataRate"]), int(facts["NumMarkers"])
     except (KeyError, ValueError):
         refuse("It states no DataRate and NumMarkers.", 3)
     # some put a marker's name above its first coordinate, some above its second
     names = [f.strip() for f in lines[3].split(mark)[2:] if f.strip()]
-    if len(names) != count or count > 10_000:
+    if len(names) > count or not 0 < count <= 10_000:
         refuse(f"It states {count} markers and names {len(names)}.", 4)
+    names += [f"marker {k + 1}" for k in range(len(names), count)]
     rows = []
     for number, line in enumerate(lines[5:], 6):
         fields = line.split(mark)
@@ -161,32 +172,11 @@ def _trc(path: Path) -> tuple[list[str], Array, float, str, str]:
             rows.append([float(v) if v.strip() else np.nan for v in values])
         except ValueError:
             refuse("A place is not a number.", number)
-    return names, np.array(rows).reshape(-1, count, 3), fps, facts.get("Units", ""), ""
+    return names, np.array(rows).reshape(len(rows), count, 3), fps, facts.get("Units", ""), ""
 
 
 def _c3d(path: Path) -> tuple[list[str], Array, float, str, str]:
     """The same of a C3D."""
-    try:
-        import c3d
-    except ImportError as error:
-        raise MissingExtra(f"Reading C3D needs the package c3d: {install_line('c3d')}.") from error
-    size = file_size(path)
-    try:
-        with path.open("rb") as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            reader = c3d.Reader(file)
-            names = [str(n).strip() for n in reader.point_labels][: reader.point_used]
-            if 4 * 2 * len(names) * reader.frame_count > 2 * size:
-                raise FileFormatError("It claims more frames than it holds.", path=path, cure=AGAIN)
-            rows = [points[: len(names)] for _, points, _ in reader.read_frames(copy=True)]
-            axis, fps = reader.get_screen_axis(), float(reader.point_rate)
-            unit = reader.get("POINT:UNITS")
-            unit = "" if unit is None else str(unit.string_value).strip()
-    except FileFormatError:
-        raise
-    except Exception as error:  # the package raises whatever it meets in a damaged file
-        raise FileFormatError(f"The C3D is damaged: {str(error)[:120]}.", path=path, cure=AGAIN) from error
-    table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names), 5)
-    places = np.where(table[:, :, 3:4] < 0.0, np.nan, table[:, :, :3])  # residual -1: not seen
-    up = "" if axis is None else str(axis[1]).strip().lower().lstrip("+")
-    return names, places, fps, unit, up if up in ("x", "y", "z", "-x", "-y", "-z") else ""
+    found = read_points(path)
+    up = found.up.lower().lstrip("+")
+    return list(found.names), found.places, found.fps, found.unit, up if up in ("x", "y", "z", "-x", "-y", "-z") else ""

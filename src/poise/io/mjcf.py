@@ -27,7 +27,10 @@ ROOT_JOINT = 0
 """Index of the root in the skeleton of a robot."""
 OFF_AXIS = np.radians(0.1)
 """A hinge turned about another axis by more than this [rad] is not a pose of the robot."""
-UNUSED = ("meshes", "hfields", "textures", "skins", "flexes", "sensors", "actuators", "tendons", "equalities", "keys")
+UNUSED = (
+    "meshes", "hfields", "materials", "textures", "skins", "flexes", "pairs", "excludes", "sensors", "actuators",
+    "tendons", "equalities", "keys",
+)  # fmt: skip
 """Parts of a model that a skeleton does not need."""
 
 
@@ -230,6 +233,8 @@ def _compiled(path: Path, text: str) -> Any:
         for geom in list(spec.geoms):
             if geom.type in unread:
                 spec.delete(geom)
+            else:
+                geom.material = ""
         for group in UNUSED:
             for part in list(getattr(spec, group)):
                 spec.delete(part)
