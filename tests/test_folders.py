@@ -206,6 +206,16 @@ def test_a_folder_is_simulated_with_reports(clips: Path, tmp_path: Path) -> None
     assert not re.search(r"<td class=n>[^<]*e[-+]", page)
 
 
+def test_clips_of_one_name_have_a_report_each(tmp_path: Path) -> None:
+    clips, out = tmp_path / "clips", tmp_path / "out"
+    clips.mkdir()
+    walk = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    for name in ("walk.bvh", "walk.npz"):
+        poise.save(walk, clips / name)
+    assert run(["simulate", str(clips), "-o", str(out), "--report", ".json", "--jobs", "1"]) == 0
+    assert {p.name for p in out.glob("walk*")} == {"walk.bvh", "walk.json", "walk.npz.npz", "walk.npz.json"}
+
+
 def test_a_folder_is_edited_and_described(clips: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run(["edit", "scale", str(clips), "-o", str(out), "--size", "2", "--jobs", "1"]) == 1

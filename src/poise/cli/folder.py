@@ -327,9 +327,10 @@ def _jobs(
                 goal = short.with_suffix(_ending(to)) if to and clip is None else short
                 if to and clip is not None:  # a clip's name may hold dots
                     goal = short.with_name(short.name.removesuffix(short.suffix) + _ending(to))
-                if str(goal) in taken:  # two clips of one name in different formats
+                has_more = given.get("report") is not None or given.get("record") is not None
+                if str(goal.with_suffix("") if has_more else goal) in taken:  # two clips of one name in two formats
                     goal = short.with_name(short.name + goal.suffix)
-                taken.add(str(goal))
+                taken.add(str(goal.with_suffix("") if has_more else goal))
                 written = str(goal)
                 new |= {target: place / goal, "overwrite": True}
                 for extra in ("report", "record"):
