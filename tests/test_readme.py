@@ -10,6 +10,7 @@ import io
 import re
 import shutil
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -17,14 +18,14 @@ from poise.cli.app import run
 from poise.samples import sample_path
 
 ROOT = Path(__file__).parents[1]
-_BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.S)
+_BLOCK = re.compile(r"```python\n(.*?)```(?:\n\n *```\n(.*?)```)?", re.S)
 
 
 def _snippets() -> list[tuple[str, str, str]]:
     found = []
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         for number, match in enumerate(_BLOCK.finditer(path.read_text(encoding="utf-8"))):
-            found.append((f"{path.name}-{number}", match[1], match[2] or ""))
+            found.append((f"{path.name}-{number}", dedent(match[1]), dedent(match[2] or "")))
     return found
 
 
