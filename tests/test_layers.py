@@ -37,14 +37,22 @@ def _statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
+def _imports(path: Path) -> tuple[list[ast.Import | ast.ImportFrom], list[ast.ImportFrom]]:
+    """Import statements anywhere in a file, and those of names at its top; the rest of its tree is not kept."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    anywhere = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    top = [one for node in tree.body for one in (node.body if isinstance(node, ast.If) else [node])]
+    return anywhere, [one for one in top if isinstance(one, ast.ImportFrom)]
+
+
 def imported(path: Path) -> list[tuple[int, str]]:
     """Full names of the modules a file imports anywhere, in functions too, with their lines."""
     found: list[tuple[int, str]] = []
     package = ("poise", *path.relative_to(SOURCE).parts[:-1])
-    for node in _statements(_tree(path)):
+    for node in _imports(path)[0]:
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*base, *((node.module,) if node.module else ())))
             # `from poise import x` may mean the module poise.x
@@ -78,20 +86,14 @@ def _module(path: Path) -> str:
 MODULES = {_module(f) for f in FILES}
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
 def _at_the_top(path: Path) -> set[str]:
     """Modules that a file imports at its top, under TYPE_CHECKING too."""
     found: set[str] = set()
-    for node in _tree(path).body:
-        for one in node.body if isinstance(node, ast.If) else [node]:
-            if isinstance(one, ast.ImportFrom) and one.module:
-                found |= {
-                    f"{one.module}.{a.name}" if f"{one.module}.{a.name}" in MODULES else one.module for a in one.names
-                }
+    for one in _imports(path)[1]:
+        if one.module:
+            found |= {
+                f"{one.module}.{a.name}" if f"{one.module}.{a.name}" in MODULES else one.module for a in one.names
+            }
     return found & MODULES - {_module(path)}
 
 

@@ -413,12 +413,12 @@ def test_a_wrong_time_base_is_refused() -> None:
 def test_a_time_base_that_only_short_flights_let_pass_is_named(
     walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["poise.edit.repair"]
+    module, clip = sys.modules["poise.edit.repair"], walk[0].cut(0.0, 0.25)
     monkeypatch.setattr(module, "MUCH", 0.0)
     said = []
     for share in (1.5, 1.2, math.nan):
         monkeypatch.setattr(module, "share_of_gravity", lambda seen, share=share: (share, 0.3))
-        said.append([n for n in repair(*walk, verify=False).report["notes"] if "times gravity" in n])
+        said.append([n for n in repair(clip, walk[1], verify=False).report["notes"] if "times gravity" in n])
     assert said[1:] == [[], []]
     assert "--source-fps 49 " in said[0][0]
 
@@ -489,7 +489,7 @@ def test_hands_that_are_kept_hardly_move(walk: tuple[Motion, Character], seconds
 
 def test_an_amount_of_nothing_gives_the_clip_back(walk: tuple[Motion, Character]) -> None:
     motion, character = walk
-    edited = repair(motion, character, scope=Scope(amount=0.0)).motion
+    edited = repair(motion, character, scope=Scope(amount=0.0), verify=False).motion
     assert np.array_equal(edited.rotations, motion.rotations)
     assert np.array_equal(edited.translations, motion.translations)
 
@@ -498,7 +498,7 @@ def test_the_command_writes_clip_and_report(tmp_path: Path) -> None:
     from poise.cli import app
 
     clip, out, report = tmp_path / "walk.bvh", tmp_path / "mended.bvh", tmp_path / "mended.json"
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.5), clip)
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.0), clip)
     words = ["--interval", "0.2:0.8", "--budget", "joint 2deg, root 1cm", "--keep", "hands", "--report", str(report)]
     done = CliRunner().invoke(app, ["edit", "repair", str(clip), "-o", str(out), *words])
     assert done.exit_code == 0, done.output
@@ -662,7 +662,7 @@ def test_the_report_does_not_write_over_the_contacts_that_were_read(tmp_path: Pa
 
 
 def test_a_grip_may_pull_and_a_touch_may_not(walk: tuple[Motion, Character]) -> None:
-    motion, character = walk
+    motion, character = walk[0].cut(0.0, 0.3), walk[1]
     places = motion.translations.copy()
     places[:, 0, 2] -= 0.5 * 15.0 * motion.times**2
     falling = replace(motion, translations=places)  # with 15 m/s²: something must pull it down
@@ -701,7 +701,7 @@ BAR = Scene(holds=(Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6),))
 
 
 def test_hands_at_a_bar_bear_a_swing_and_its_repair() -> None:
-    swing = synthesize("swing", seconds=1.6).motion
+    swing = synthesize("swing", seconds=1.0).motion
     character = character_of(swing)
     joints = [character.bodies[limb.bodies[0]].joint for limb in character.limbs if limb.kind == "leg"]
     turned = swing.rotations.copy()
@@ -742,9 +742,9 @@ def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> 
     motion, character = walk
     up = poise.simulate(motion, character, terrain=Terrain.parse("slope:12")).motion
     bare = replace(up, source=None)
-    level = repair(bare, character, verify=False).report
+    level = measures(analyze(bare, character))
     on_it = repair(bare, character, terrain="slope:12", verify=False).report
-    assert on_it["before"]["force_rms"] < 0.7 * level["before"]["force_rms"]
+    assert on_it["before"]["force_rms"] < 0.7 * level["force_rms"]
     assert on_it["after"]["force_rms"] < 0.5 * on_it["before"]["force_rms"]
     start = start_of(bare)
     ground = Ground("slope:12", (float(start[0]), float(start[1])), direction_of_travel(bare), character.floor)
@@ -760,8 +760,8 @@ def test_the_first_stair_of_a_clip_carries_in_its_repair() -> None:
     report = repair(up, character, verify=False).report  # the clip carries its ground
     assert report["before"]["force_rms"] < 0.05
     assert report["after"]["force_rms"] < 0.5 * report["before"]["force_rms"]
-    level = repair(replace(up, source=None), character, scope=Scope(amount=0.0), verify=False).report
-    assert level["before"]["force_rms"] > 5.0 * report["before"]["force_rms"]
+    level = measures(analyze(replace(up, source=None), character))
+    assert level["force_rms"] > 5.0 * report["before"]["force_rms"]
 
 
 @pytest.mark.long
@@ -874,7 +874,7 @@ def test_a_body_that_stood_still_does_not_begin_to_bob(walk: tuple[Motion, Chara
 def test_a_clip_that_no_small_change_makes_physical_is_left_alone_unless_a_budget_is_given(
     walk: tuple[Motion, Character],
 ) -> None:
-    motion, character = walk
+    motion, character = walk[0].cut(0.0, 0.3), walk[1]
     clip = shaken(motion, 0.4)
     left = repair(clip, character)
     assert np.array_equal(left.motion.rotations, clip.rotations)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -317,6 +317,7 @@ def figure_skeleton(stature: float = 1.70, head: float = 1.0) -> Skeleton:
     )
 
 
+@cache
 def figure(name: str = "adult") -> Character:
     """A built-in figure by name: "adult" (1.70 m, 70 kg) or "child" (1.20 m, 24 kg).
 

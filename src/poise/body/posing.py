@@ -168,14 +168,16 @@ def interpolate_q(character: Character, times: Array, q: Array, at: Array) -> Ar
     part = np.clip((at - times[index]) / span, 0.0, 1.0)
     part = np.where(part < 1e-7, 0.0, np.where(part > 1.0 - 1e-7, 1.0, part))
     out = (1.0 - part)[:, None] * q[index] + part[:, None] * q[following]
-    for i, body in enumerate(character.bodies):
-        if body.kind == "hinge":
-            continue
-        k = character.q_addresses[i] + (3 if body.kind == "free" else 0)
-        first, second = q[index, k : k + 4], q[following, k : k + 4]
-        blended = rotations.part_way(first, second, part)
-        blended = np.where((part == 0.0)[:, None], first, np.where((part == 1.0)[:, None], second, blended))
-        out[:, k : k + 4] = blended
+    starts = [
+        at + (3 if body.kind == "free" else 0)
+        for at, body in zip(character.q_addresses, character.bodies, strict=True)
+        if body.kind != "hinge"
+    ]
+    turns = np.array(starts, dtype=np.int64)[:, None] + np.arange(4)
+    first, second, part = q[index][:, turns], q[following][:, turns], part[:, None]
+    blended = rotations.part_way(first, second, part)
+    is_at = (part == 0.0)[..., None], (part == 1.0)[..., None]
+    out[:, turns] = np.where(is_at[0], first, np.where(is_at[1], second, blended))
     return out
 
 

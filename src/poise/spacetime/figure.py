@@ -104,18 +104,18 @@ class Figure:
         """Where the bodies are with offsets x (K, N)."""
         frames, count = self.local.shape[:2]
         turns, places = np.empty((frames, count, 3, 3)), np.empty((frames, count, 3))
-        moves = np.empty((frames, count, 3, 3))
-        for b, p in enumerate(self.parents):
+        vectors = np.empty((frames, count, 3))
+        for b in range(count):
             vector = x[:, self.columns(b)]
-            if self.is_hinge[b]:
-                vector = vector * self.axes[b]
-            own = self.local[:, b] @ exp_matrix(vector)
+            vectors[:, b] = vector * self.axes[b] if self.is_hinge[b] else vector
+        own = self.local @ exp_matrix(vectors)
+        for b, p in enumerate(self.parents):
             if p < 0:
-                turns[:, b], places[:, b] = own, self.root + x[:, :3]
+                turns[:, b], places[:, b] = own[:, b], self.root + x[:, :3]
             else:
-                turns[:, b] = turns[:, p] @ own
+                turns[:, b] = turns[:, p] @ own[:, b]
                 places[:, b] = places[:, p] + (turns[:, p] @ self.offset[:, b, :, None])[..., 0]
-            moves[:, b] = turns[:, b] @ right_jacobian(vector)
+        moves = turns @ right_jacobian(vectors)
         centers = places + (turns @ self.com[:, :, None])[..., 0]
         points = places[:, self.point_bodies] + (turns[:, self.point_bodies] @ self.point_offsets[..., None])[..., 0]
         return Pose(turns, places, centers, np.einsum("b,kbi->ki", self.masses / self.mass, centers), points, moves)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from poise.body.anthropometry import PERSON_MASS
-from poise.body.character import Body, Character, Limits
+from poise.body.character import Body, Character, Limits, figure
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.physics import State
@@ -40,6 +41,12 @@ FLAT = 1e-3
 def prepared(character: Character) -> Character:
     """A figure that can stand and reach: soles flat and alike, no body that turns too easily, limber shoulders."""
     return limber(steadied(soled(character)))
+
+
+@cache
+def prepared_figure(name: str) -> Character:
+    """A built-in figure, prepared."""
+    return prepared(figure(name))
 
 
 def soled(character: Character) -> Character:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from poise.body.character import Character, figure
+from poise.body.character import Character
 from poise.body.posing import q_to_motion
 from poise.core import rotations
 from poise.core.errors import InvalidValue, SimulationDiverged, StepInfeasible, require, require_each
@@ -29,7 +29,7 @@ from poise.synthesis.clip import MotionClip
 from poise.synthesis.contacts import BODY_FRICTION
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.figure import Settings, Start
-from poise.synthesis.prepared import prepared
+from poise.synthesis.prepared import prepared, prepared_figure
 from poise.synthesis.records import Applied, Cast, Moved, on_top
 from poise.synthesis.report import Audit, Energy, Hanging, Trace, Tracer, report_of
 from poise.synthesis.scene_file import load_scene
@@ -197,8 +197,7 @@ def world_of(
     starts: list[Start] = []
     scene = scene or setup.scene
     for k, role in enumerate(setup.roles):
-        who = character if k == 0 and character is not None else figure(role.character or "adult")
-        who = prepared(who)
+        who = prepared(character) if k == 0 and character else prepared_figure(role.character or "adult")
         seen = MotionClip(clip, who) if clip is not None and k == 0 else None
         q = on_top(role.name, who, _placed(role, role.pose(who)), scene)
         starts.append(Start(role.name, who, role.machine, q, seen, _begins(role, seen)))

@@ -16,7 +16,6 @@ from typing import Any, ClassVar, NamedTuple, cast
 import numpy as np
 
 from poise.body.character import Character
-from poise.body.character import figure as built_in
 from poise.core import rotations
 from poise.core.errors import InvalidValue, StepInfeasible
 from poise.core.typing import Array
@@ -33,7 +32,7 @@ from poise.step.solve import solve_step
 from poise.synthesis.controller_file import Wanted, find_behavior
 from poise.synthesis.figure import Settings
 from poise.synthesis.figure import Start as StartOf
-from poise.synthesis.prepared import prepared, steadied
+from poise.synthesis.prepared import prepared, prepared_figure, steadied
 from poise.synthesis.records import Applied, Moved
 from poise.synthesis.run import has_fallen
 from poise.synthesis.world import Solved
@@ -138,7 +137,7 @@ class Goals(Driver):
             raise InvalidValue(f"{behavior!r} is played by {names}; a figure of a world is driven by itself alone.")
         self._role = setup.roles[0]
         self.name = self._role.name
-        self.character = prepared(built_in(self._role.character or "adult") if character is None else character)
+        self.character = prepared(character) if character else prepared_figure(self._role.character or "adult")
         self.failed_count = 0
         self.fell: float | None = None
         self._solved: Solved | None = None
