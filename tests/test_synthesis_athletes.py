@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poise.core.units import GRAVITY
-from poise.goals.running import LAG, PlaceFoot, keep_leg, swap_legs, time_on_ground
+from poise.goals.running import LAG, MOST_AHEAD, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
 from poise.synthesis.run import SynthesisResult, synthesize
 from poise.synthesis.world import World
 from tests.test_synthesis_balance import observation_of
@@ -95,6 +95,14 @@ def test_a_figure_that_is_too_fast_puts_its_foot_farther_ahead() -> None:
         ahead = float((place.target(observed, "left", 0.0) - observed.com[:2])[0])
         wanted = (0.5 * time_on_ground(0.17, 0.055) + LAG + 0.1) * tempo * float(observed.com_velocity[0])
         assert ahead == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_figure_that_never_gets_as_fast_as_asked_learns_only_so_much() -> None:
+    observed = observation_of((1.0, 0.0), "run")
+    for _ in range(100):
+        swap_legs(observed)
+        land(observed)
+    assert observed.memory["ahead"] == pytest.approx(MOST_AHEAD * observed.body.scale)
 
 
 def test_legs_change_for_the_runner_and_stay_for_the_hopper() -> None:

@@ -39,8 +39,6 @@ SETS_DOWN = 1.0
 """How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
-SLOW, AT_ONCE = 0.6, 0.04
-"""A mass that rises slower than this part of its speed at take-off is brought to that within this time [s]."""
 WAITS = 0.03
 """In the air the leg behind waits for the one ahead: the weight of its level way is multiplied by this [1]."""
 LOWERS, LAST, SOONER = 0.08, 0.03, 0.01
@@ -110,8 +108,6 @@ class Bounce(Goal):
             wanted = (push**2 - float(v[2]) ** 2 + 2.0 * GRAVITY * d) / d**2
             stiffness = min(max(wanted, 0.2 * stiffness), 4.0 * stiffness)
         force = stiffness * below
-        if below < SHORTEST * scale and 0.0 <= v[2] < SLOW * push:  # it rose before it could store anything
-            force = max(force, GRAVITY + (push - float(v[2])) / (AT_ONCE * tempo))
         force = min(max(force, 0.0), HARDEST * GRAVITY)
         away = r - observed.place(observed.foot(self.foot))
         across = force * away[:2] / max(float(away[2]), 0.3 * body.com_height)
