@@ -187,11 +187,25 @@ def test_nobody_can_change_the_weight_that_lists_share() -> None:
         (lambda s: y.JointTorque((60, 70)).rows(Step(s, dt=DT)), "this model has 66"),
         (lambda s: y.RootWrench(1).rows(Step(s, dt=DT)), "no tree 1"),
         (lambda s: y.ComAcceleration(of=2).rows(Step(s, dt=DT)), "no tree 2"),
+        (lambda s: s.at(s.q[:-1], s.v), r"shapes \(86,\) and \(66,\)"),
+        (lambda s: solve_step(Step(s, dt=DT), [y.RootWrench()]), "stands in a list"),  # type: ignore[list-item]
     ],
 )
 def test_what_a_model_does_not_have_is_refused(make: Callable[[State], Any], words: str) -> None:
     with pytest.raises(InvalidValue, match=words):
         make(scene()["state"])
+
+
+def test_a_motion_of_another_skeleton_has_no_coordinates() -> None:
+    with pytest.raises(InvalidValue, match="belongs to another skeleton"):
+        poise.motion_to_q(scene()["character"], poise.load(poise.sample_path("quadruped")))
+
+
+def test_what_is_no_list_of_terms_is_refused_by_the_filter() -> None:
+    known = scene()
+    for own, words in ((lambda *_: 5, "return a list"), (lambda *_: [y.RootWrench()], "stands in a list")):
+        with pytest.raises(InvalidValue, match=words):
+            poise.simulate(known["motion"], known["character"], options=poise.Options(objectives=(own,)))  # type: ignore[arg-type]
 
 
 def test_points_go_by_name_as_by_index() -> None:

@@ -18,7 +18,6 @@ from poise.analysis.momentum import (
     center_of_mass,
     composite_inertia,
     momentum,
-    require_same_skeleton,
 )
 from poise.analysis.smoothing import LowPass, choose_filter
 from poise.analysis.support import (
@@ -32,6 +31,7 @@ from poise.analysis.support import (
     supporting,
 )
 from poise.body.character import Character, fit
+from poise.body.posing import require_same_skeleton
 from poise.core.errors import InvalidValue, require
 from poise.core.motion import Motion
 from poise.core.typing import Array, Flags, Index

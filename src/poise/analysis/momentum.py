@@ -9,8 +9,8 @@ import numpy as np
 
 from poise.analysis.smoothing import LowPass, derivatives, rates, smooth
 from poise.body.character import Character
+from poise.body.posing import require_same_skeleton
 from poise.core import rotations
-from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.core.typing import Array
@@ -155,16 +155,6 @@ class BodyMotion:
     accelerations: Array
     angular_velocities: Array
     angular_accelerations: Array
-
-
-def require_same_skeleton(character: Character, motion: Motion) -> None:
-    """Raise InvalidValue if the character was made for another skeleton."""
-    if character.skeleton.names != motion.skeleton.names:
-        raise InvalidValue(
-            f"The character belongs to another skeleton: {len(character.skeleton.names)} joints, where the motion has "
-            f"{len(motion.skeleton.names)}. Leave it out, or fit one to this motion: poise character, "
-            "Character.fit(motion)."
-        )
 
 
 def body_motion(

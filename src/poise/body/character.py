@@ -164,7 +164,8 @@ class Character:
     def body_index(self, name: str) -> int:
         """Index of the body a user means by a joint's own name or a role, case-insensitive.
 
-        A carried joint answers with the body that carries it.
+        A carried joint answers with the body that carries it. It is the place in `bodies`; in the physics model, whose
+        body 0 is the world, the same body is one later. Quantities take names, too.
 
         Raises:
             UnknownName: if nothing answers to the name.

@@ -9,6 +9,8 @@ did not deviate returns as it was, and carried joints keep their source rotation
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,14 +53,48 @@ def other_size(character: Character, motion: Motion) -> str:
     )
 
 
+def require_same_skeleton(character: Character, motion: Motion) -> None:
+    """Raise InvalidValue if the character was made for another skeleton."""
+    if character.skeleton.names != motion.skeleton.names:
+        raise InvalidValue(other_skeleton(character.skeleton.names, motion.skeleton.names))
+
+
+def other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:
+    """Why a character does not go with a motion: joints that only one of them has, and what they may be called."""
+    odd = [n for n in own if n not in wanted]
+    close = difflib.get_close_matches(odd[0], [n for n in wanted if n not in own], n=1) if odd else []
+    if close:
+        return (
+            f"The character has a joint {odd[0]!r} that the motion does not have. Did you mean {close[0]!r}? Change it "
+            "in the character file, or fit a character to this motion: poise character CLIP."
+        )
+    lacking = [n for n in wanted if n not in own]
+    parts = [
+        f"{what} ({', '.join(map(repr, names[:3]))}{', …' if len(names) > 3 else ''})"
+        for what, names in (
+            (f"{len(odd)} joints only the character has", odd),
+            (f"{len(lacking)} only the motion has", lacking),
+        )
+        if names
+    ]
+    return (
+        f"The character belongs to another skeleton: {' and '.join(parts) or 'the same joints in another order'}. "
+        "Fit one to this motion: poise character CLIP, Character.fit(motion)."
+    )
+
+
 def motion_to_q(character: Character, motion: Motion) -> Array:
     """Coordinates of every frame, shape (F, nq).
 
     Example:
         >>> path = poise.motion_to_q(character, motion)
         >>> height = path[:, 2]  # of the root
+
+    Raises:
+        InvalidValue: if the character belongs to another skeleton.
     """
     require(Motion, motion=motion)
+    require_same_skeleton(character, motion)
     positions, orientations = motion.world
     q = np.empty((motion.frame_count, character.nq))
     for i, body in enumerate(character.bodies):

@@ -30,7 +30,7 @@ from poise.filter.quasi_physical import (
 )
 from poise.filter.reference import ReferenceFrame
 from poise.filter.sensing import MOST_PUSHES, Asked, Given, Routine, Sensed, contacts_of, feet_of, limbs_of, write_hits
-from poise.filter.setup import Counts, Options, Setup
+from poise.filter.setup import Counts, Options, Setup, own_terms
 from poise.filter.stages import DONE, NOT_TRIED, SENSED, TARGETED, aim, integrate, move_on, react, stages_of, usual_step
 from poise.physics import State
 from poise.step import Constraint, Contacts, Objective, Step, StepResult
@@ -395,9 +395,8 @@ class SimulatedCharacter:
             objectives, constraints = self._list_of(asked)
         if not self.options.objectives:
             return objectives, constraints
-        terms = [term for make in self.options.objectives for term in make(sensed.step, reference)]
-        own = [term for term in terms if isinstance(term, Objective)]
-        return [*objectives, *own], [*constraints, *(term for term in terms if not isinstance(term, Objective))]
+        own, held = own_terms(self.options.objectives, sensed.step, reference)
+        return [*objectives, *own], [*constraints, *held]
 
     def solve(
         self, reference: ReferenceFrame, sensed: Sensed, objectives: Sequence[Objective],

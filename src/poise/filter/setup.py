@@ -31,6 +31,23 @@ OwnTerms = Callable[[Step, ReferenceFrame], Sequence[Objective | Constraint]]
 """Makes objectives and constraints of one's own for one step."""
 
 
+def own_terms(
+    makers: Sequence[OwnTerms], step: Step, reference: ReferenceFrame
+) -> tuple[list[Objective], list[Constraint]]:
+    """One's own objectives and constraints of a step.
+
+    Raises:
+        InvalidValue: if a function does not return a list.
+    """
+    terms: list[Objective | Constraint] = []
+    for make in makers:
+        made: object = make(step, reference)
+        if not isinstance(made, Sequence):
+            raise InvalidValue(f"A function of Options(objectives=...) returned {made!r}; return a list of terms.")
+        terms += made
+    return [t for t in terms if isinstance(t, Objective)], [t for t in terms if not isinstance(t, Objective)]
+
+
 @dataclass(frozen=True)
 class Options:
     """How a run is to be made; the defaults are those of `poise simulate`.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import time as clock
 import warnings
@@ -15,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.body.character import Character, fit
-from poise.body.posing import apply_deviation, interpolate_q, motion_to_q, other_size
+from poise.body.posing import (
+    apply_deviation,
+    interpolate_q,
+    motion_to_q,
+    other_size,
+    other_skeleton,
+    require_same_skeleton,
+)
 from poise.core import rotations
 from poise.core.errors import (
     InvalidValue,
@@ -160,8 +166,7 @@ def simulate(
     preset = load_preset(preset) if isinstance(preset, str) else preset
     options = options or Options()
     character = fit(motion) if character is None else character
-    if character.skeleton.names != motion.skeleton.names:
-        raise InvalidValue(_other_skeleton(character.skeleton.names, motion.skeleton.names))
+    require_same_skeleton(character, motion)
     if not SHORTEST_LEG <= character.leg_length <= LONGEST_LEG:
         raise InvalidValue(
             f"The figure's legs are {character.leg_length:.3g} m long; from {SHORTEST_LEG:g} m to {LONGEST_LEG:g} m a "
@@ -315,7 +320,7 @@ class Playback:
         if get_up is not None:
             if get_up.skeleton.names != motion.skeleton.names:
                 raise InvalidValue(
-                    f"The clip of getting up: {_other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
+                    f"The clip of getting up: {other_skeleton(get_up.skeleton.names, motion.skeleton.names)}"
                 )
             figure.get_up = motion_to_q(character, get_up.resampled(np.arange(0.0, get_up.duration + 1e-9, dt)))
         self.goal_points = tuple(g.timed(motion.times) for g in options.goal_points)
@@ -392,30 +397,6 @@ class Playback:
     def points(self, q: Array) -> Array:
         """Places of the contact points in a pose (nq,) [m], shape (P, 3)."""
         return self._builder.kinematics(q, np.zeros(self.v.shape[1]))[0]
-
-
-def _other_skeleton(own: Sequence[str], wanted: Sequence[str]) -> str:
-    """Why a character does not go with a motion: joints that only one of them has, and what they may be called."""
-    odd = [n for n in own if n not in wanted]
-    close = difflib.get_close_matches(odd[0], [n for n in wanted if n not in own], n=1) if odd else []
-    if close:
-        return (
-            f"The character has a joint {odd[0]!r} that the motion does not have. Did you mean {close[0]!r}? Change it "
-            "in the character file, or fit a character to this motion: poise character CLIP."
-        )
-    lacking = [n for n in wanted if n not in own]
-    parts = [
-        f"{what} ({', '.join(map(repr, names[:3]))}{', …' if len(names) > 3 else ''})"
-        for what, names in (
-            (f"{len(odd)} joints only the character has", odd),
-            (f"{len(lacking)} only the motion has", lacking),
-        )
-        if names
-    ]
-    return (
-        f"The character belongs to another skeleton: {' and '.join(parts) or 'the same joints in another order'}. "
-        "Fit one to this motion: poise character CLIP."
-    )
 
 
 def _rate(motion: Motion, least: float) -> float:

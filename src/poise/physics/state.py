@@ -102,11 +102,13 @@ class State:
         """Kinematics at (q, v): body poses and point centers. `touch` completes the rest.
 
         Raises:
-            InvalidValue: if q or v is not finite; names the first bad joint.
+            InvalidValue: if q or v has another shape, or is not finite; names the first bad joint.
         """
+        m = self.model
+        if np.shape(q) != (m.nq,) or np.shape(v) != (m.nv,):
+            raise InvalidValue(f"q and v have shapes {np.shape(q)} and {np.shape(v)}; give ({m.nq},) and ({m.nv},).")
         self.begin(q, v)
         if loops.place(self.pose) >= 0:
-            m = self.model
             wrong = np.concatenate([m.q_body[~np.isfinite(q)], m.dof_body[~np.isfinite(v)]])
             raise InvalidValue(f"The state is not finite, first at joint {m.body_name(int(wrong.min()))!r}.")
 

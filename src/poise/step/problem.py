@@ -38,6 +38,15 @@ class Named:
         return self.label or type(self.quantity).__name__
 
 
+def require_term(term: object) -> None:
+    """Raise InvalidValue unless it is an objective or a constraint."""
+    if not isinstance(term, Named):
+        raise InvalidValue(
+            f"{term!r} stands in a list of objectives and constraints; give Objective(quantity, target, weight), or "
+            "Equal, AtLeast or Within."
+        )
+
+
 def _require_quantity(term: Named) -> None:
     """Raise InvalidValue unless a term is of a quantity."""
     if not isinstance(term.quantity, Quantity):

@@ -29,6 +29,7 @@ from poise.step.problem import (
     Within,
     as_rows,
     constant,
+    require_term,
 )
 from poise.step.quantities import (
     AngularMomentumRate,
@@ -302,6 +303,7 @@ def _is_alike(known: Objective | Constraint, row: Row | None, term: Objective | 
 
 
 def _row(step: Step, term: Objective | Constraint) -> Row | None:
+    require_term(term)
     quantity = term.quantity
     if isinstance(term, Objective):
         if isinstance(term.weight, RelativeWeight) != (type(quantity) is ContactCoefficients):
