@@ -351,23 +351,9 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
     return tuple(found)
 
 
-def read_clip(path: Path, options: ReadOptions) -> Motion:
-    """The motion of a file, read as the options say."""
-    return load(
-        path,
-        skeleton=options.skeleton,
-        clip=options.clip,
-        unit=options.unit,
-        up=options.up,
-        fps=options.fps,
-        frames_from_data=options.frames_from_data,
-        height=options.height,
-    )
-
-
 def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
     start = time.perf_counter()
-    motion = read_clip(path, options)
+    motion = load(path, **vars(options))
     character = None if wanted.character is None else load_character(wanted.character)
     report = check_motion(on_ground(motion, wanted, character), profile, str(path), wanted)
     return replace(report, seconds=time.perf_counter() - start)

@@ -228,8 +228,9 @@ def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted
     """Recordings of the clips that fail, in a folder beside the page; their addresses from the page, by clip."""
     from urllib.parse import quote
 
+    from poise import load
     from poise.body import load_character
-    from poise.check.clip import on_ground, read_clip
+    from poise.check.clip import on_ground
     from poise.io.files import make_folder
     from poise.show import record
     from poise.show.motion_scene import scene_of_motion
@@ -245,7 +246,7 @@ def _players(html: Path, reports: Sequence[ClipReport], how: ReadOptions, wanted
     make_folder(folder)
     with progress(disable=not sys.stderr.isatty()) as bar:
         for number, report in enumerate(bar.track(failing[:MOST_PLAYERS], description="Recording")):
-            motion = read_clip(Path(report.file), replace(how, clip=report.clip or how.clip))
+            motion = load(report.file, **vars(replace(how, clip=report.clip or how.clip)))
             character = None if wanted.character is None else load_character(wanted.character)
             clip = on_ground(motion, wanted, character)
             name = f"{number + 1}-{Path(report.file).stem}.html"

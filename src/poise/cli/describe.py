@@ -69,16 +69,7 @@ def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
         PoiseError: if the file cannot be read at all.
     """
     try:
-        motion = load(
-            path,
-            skeleton=options.skeleton,
-            clip=options.clip,
-            unit=options.unit,
-            up=options.up,
-            fps=options.fps,
-            frames_from_data=options.frames_from_data,
-            height=options.height,
-        )
+        motion = load(path, **vars(options))
     except FileFormatError as error:
         if options.clip is not None:  # whoever names a clip asks for that clip, not for the skeleton beside it
             raise

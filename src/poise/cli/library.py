@@ -66,7 +66,8 @@ def check_one(
     as_json: bool = False,
 ) -> None:
     """One clip of a library: its report, its recording, and what its row of the page says."""
-    from poise.check.clip import check_file, on_ground, read_clip
+    from poise import load
+    from poise.check.clip import check_file, on_ground
     from poise.check.profile import load_profile
     from poise.check.report import Wanted
     from poise.check.report import as_json as report_of
@@ -86,7 +87,7 @@ def check_one(
             from poise.show import record as draw
             from poise.show.motion_scene import scene_of_motion
 
-            seen = on_ground(read_clip(file, how), Wanted(), None)
+            seen = on_ground(load(file, **vars(how)), Wanted(), None)
             look: dict[str, Any] = {"width": 110, "height": 110} if record.suffix.lower() == ".png" else {}
             draw(scene_of_motion(seen.motion, seen.character, terrain=seen.terrain), record, **look)
     for fails, how_bad in ((True, "fails"), (False, "mild")):
