@@ -229,9 +229,14 @@ def run_folder(
     if not todo:
         raise InvalidValue(f"There is no motion file in {folder}.")
     done, asked, earlier = carry_out(
-        name, todo, None if place is None else Path(place), resume=resume, shard=shard, jobs=jobs,
+        name,
+        todo,
+        None if place is None else Path(place),
+        resume=resume,
+        shard=shard,
+        jobs=jobs,
         overwrite=bool(given.get("overwrite")),
-    )  # fmt: skip
+    )
     _finish(name, place, done, asked - earlier, earlier, as_json=bool(given.get("json") or given.get("as_json")))
     failed = sum(d.state == "failed" for d in done)
     raise typer.Exit(0 if not failed else WRONG_USE if failed == asked else 1)

@@ -21,11 +21,11 @@ Folder = Annotated[Path, argument("FOLDER", "Folder of clips.")]
 Output = Annotated[
     Path,
     option("OUT", "Folder for the new files and index.html.", "-o", "--output", panel=options.OUTPUT),
-]  # fmt: skip
+]
 Record = Annotated[
     str | None,
     option("ENDING", "A recording of each clip too: .png (strip), .html (player).", panel=options.OUTPUT),
-]  # fmt: skip
+]
 
 
 @library.command("check")

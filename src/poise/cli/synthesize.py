@@ -184,10 +184,19 @@ def synthesize(
         return
     if tuning:
         unused = {
-            "--set": change, "--scene": scene, "--push": push, "--clip": clip, "--mode": mode != "horizon",
-            "--engine": engine != "own", "--responsiveness": responsiveness != 1.0, "--record": record,
-            "--report": report, "--camera": camera, "--live": live, "--json": json,
-        }  # fmt: skip
+            "--set": change,
+            "--scene": scene,
+            "--push": push,
+            "--clip": clip,
+            "--mode": mode != "horizon",
+            "--engine": engine != "own",
+            "--responsiveness": responsiveness != 1.0,
+            "--record": record,
+            "--report": report,
+            "--camera": camera,
+            "--live": live,
+            "--json": json,
+        }
         if given := [flag for flag, value in unused.items() if value]:
             raise InvalidValue(
                 f"--tune does not use {', '.join(given)}. Options of the runs that are tried belong in --case, such as "

@@ -98,9 +98,15 @@ def world(
 
 
 def play_world(
-    motion: Motion, figure: Character, scene: str, friction: float, run: dict[str, Any],
-    paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool,
-) -> None:  # fmt: skip
+    motion: Motion,
+    figure: Character,
+    scene: str,
+    friction: float,
+    run: dict[str, Any],
+    paths: tuple[Path | None, Path | None, Path | None],
+    port: int,
+    headless: bool,
+) -> None:
     """`poise simulate --scene --live`: a clip among the bodies and figures of a scene, in a page; its last round.
 
     Args:
@@ -127,9 +133,15 @@ def play_world(
 
 
 def play_goals(
-    behavior: Behavior, character: Character | None, scene: str, run: dict[str, Any],
-    paths: tuple[Path | None, Path | None, Path | None], camera: str | None, port: int, headless: bool,
-) -> None:  # fmt: skip
+    behavior: Behavior,
+    character: Character | None,
+    scene: str,
+    run: dict[str, Any],
+    paths: tuple[Path | None, Path | None, Path | None],
+    camera: str | None,
+    port: int,
+    headless: bool,
+) -> None:
     """`poise synthesize --scene --live` of a scene whose bodies move: a world with one more figure, in a page.
 
     Args:
@@ -166,9 +178,14 @@ def play_alone(made: World, seconds: float, title: str) -> WorldRun:
 
 
 def play_in_page(
-    made: World, title: str, paths: tuple[Path | None, Path | None, Path | None], port: int, headless: bool,
-    *, camera: str | None = None,
-) -> WorldRun:  # fmt: skip
+    made: World,
+    title: str,
+    paths: tuple[Path | None, Path | None, Path | None],
+    port: int,
+    headless: bool,
+    *,
+    camera: str | None = None,
+) -> WorldRun:
     """Play a world in a page and write what was asked for: the first figure's motion, the recording, the report."""
     from poise.show.live_world import LiveWorld
 

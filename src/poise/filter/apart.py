@@ -45,9 +45,13 @@ def legs_of(character: Character, mirror: State, settings: Apart, *, dt: float, 
     model = mirror.model
     sizes = {"nv": model.nv, "bodies": model.body_count, "pairs": len(pair), "capsules": len(all_pairs.radii)}
     given = {
-        "pair": pair, "body": all_pairs.capsule_body, "starts": all_pairs.starts, "ends": all_pairs.ends,
-        "radii": all_pairs.radii, "mirror": mirror.pose,
-    }  # fmt: skip
+        "pair": pair,
+        "body": all_pairs.capsule_body,
+        "starts": all_pairs.starts,
+        "ends": all_pairs.ends,
+        "radii": all_pairs.radii,
+        "mirror": mirror.pose,
+    }
     l = Block("Legs", sizes, given)
     l.carrier[:] = np.arange(model.body_count)
     for shin, *feet in legs:
@@ -74,9 +78,21 @@ def closing_legs(l, f):
     """Fill rows and lower bounds for legs that may not stop in time, or are in each other; returns how many."""
     p, limb_of = f.pose, f.giving.limb_of
     near = near_capsules.twin(
-        l.pair, l.body, l.starts, l.ends, l.radii, p.xpos, p.xmat, l.near, l.lines, l.at, l.gaps, l.firsts, l.seconds,
+        l.pair,
+        l.body,
+        l.starts,
+        l.ends,
+        l.radii,
+        p.xpos,
+        p.xmat,
+        l.near,
+        l.lines,
+        l.at,
+        l.gaps,
+        l.firsts,
+        l.seconds,
         l.normals,
-    )  # fmt: skip
+    )
     standing = limb_of[p.point_body[f.stands]]
     l.holds[:] = np.isin(limb_of, standing[standing >= 0])
     l.lower[:], count = -np.inf, 0

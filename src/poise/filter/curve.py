@@ -20,9 +20,14 @@ ROUNDS = 12
 
 
 def smoothest(
-    targets: Array, weights: Array, bends: Array, dt: float, lower: Array | None = None, upper: Array | None = None,
+    targets: Array,
+    weights: Array,
+    bends: Array,
+    dt: float,
+    lower: Array | None = None,
+    upper: Array | None = None,
     bound_weight: float = BOUND_WEIGHT,
-) -> Array:  # fmt: skip
+) -> Array:
     """Least Σ bends_k ((x_{k+1} − 2 x_k + x_{k−1}) / Δt²)² + weights_k (x_k − y_k)², bounds as one-sided targets.
 
     Where weights are zero the curve is a cubic, as a beam between its supports. Solved by Newton's method on the set

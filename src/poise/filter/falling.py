@@ -427,9 +427,15 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, work: float) -> 
 
 
 def hand_target(
-    chest: Array, way: Array, back: float, side: float, ground: float, scale: float,
-    reach: tuple[float, float] = AHEAD, below: float = BELOW,
-) -> Array:  # fmt: skip
+    chest: Array,
+    way: Array,
+    back: float,
+    side: float,
+    ground: float,
+    scale: float,
+    reach: tuple[float, float] = AHEAD,
+    below: float = BELOW,
+) -> Array:
     """Where a hand goes to break the fall [m], shape (3,).
 
     Args:

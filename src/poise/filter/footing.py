@@ -134,22 +134,40 @@ class Footing:
         self._seen = np.zeros((len(limbs), 4))
         self._wanted = np.zeros((4 * count, 2))
         self.arrays = {
-            "offset": self._offset, "stands": self.stands, "held": self.held, "stood": self._stood,
-            "foot_shift": self._shift, "members": self.stepping.members, "ends": self.stepping.ends,
-            "limbs_seen": self._seen, "limbs_stood": self.stepping.stood,
+            "offset": self._offset,
+            "stands": self.stands,
+            "held": self.held,
+            "stood": self._stood,
+            "foot_shift": self._shift,
+            "members": self.stepping.members,
+            "ends": self.stepping.ends,
+            "limbs_seen": self._seen,
+            "limbs_stood": self.stepping.stood,
             "has_stepped": self.stepping.has_stepped,
-            "wanted": self._wanted, "landing": self._landing, "standing": np.zeros(2),
+            "wanted": self._wanted,
+            "landing": self._landing,
+            "standing": np.zeros(2),
             "grouped": np.array([point for group in groups for point in group], dtype=np.int64),
             "group_ends": np.cumsum([len(group) for group in groups], dtype=np.int64),
             "groups_seen": groups_seen,
-        }  # fmt: skip
+        }
 
     def place(
-        self, reference: ReferenceFrame, points: Array, goal_shift: tuple[float, float],
-        home: tuple[float, float] | None, time: float, dt: float, planned: PlannedFrame | None = None,
-        *, landing: tuple[float, float] = (0.0, 0.0), steps: bool = False, returns: bool = False,
-        catching: tuple[Array, Array] | None = None, walking: Array | None = None,
-    ) -> Footholds:  # fmt: skip
+        self,
+        reference: ReferenceFrame,
+        points: Array,
+        goal_shift: tuple[float, float],
+        home: tuple[float, float] | None,
+        time: float,
+        dt: float,
+        planned: PlannedFrame | None = None,
+        *,
+        landing: tuple[float, float] = (0.0, 0.0),
+        steps: bool = False,
+        returns: bool = False,
+        catching: tuple[Array, Array] | None = None,
+        walking: Array | None = None,
+    ) -> Footholds:
         """Let limbs step back, and choose treads where there are any: after sensing, before targets.
 
         Args:
@@ -188,9 +206,17 @@ class Footing:
             # feet whose places nothing at the root ensures are where they are, not where they were to be
             own = reference.points if swing is not None or returns else points - self._offset
             back = self.stepping.advance(
-                self._offset, reference.flags, self._seen, home, away, dt, own if steps else None,
-                returns=returns, swing=swing, dragged=dragged,
-            )  # fmt: skip
+                self._offset,
+                reference.flags,
+                self._seen,
+                home,
+                away,
+                dt,
+                own if steps else None,
+                returns=returns,
+                swing=swing,
+                dragged=dragged,
+            )
             self._stood[self.stepping.landed] = False  # it stands where it has come to
         if back is not None:
             self.held |= back.moves if back.is_landing else back.moves & reference.flags

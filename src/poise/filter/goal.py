@@ -62,9 +62,16 @@ LIFTED = 0.02
 
 
 def moving_goal(
-    goal: Goal, protective: Protective, *, mass: float, leg_length: float, feet: int, dt: float, is_guided: bool,
+    goal: Goal,
+    protective: Protective,
+    *,
+    mass: float,
+    leg_length: float,
+    feet: int,
+    dt: float,
+    is_guided: bool,
     returns: bool,
-) -> Block:  # fmt: skip
+) -> Block:
     """The block "MovingGoal" of a figure, at rest.
 
     Args:

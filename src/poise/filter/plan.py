@@ -37,9 +37,17 @@ REACH_WEIGHT = 2e1
 
 
 def rise(
-    track: Track, character: Character, terrain: Terrain, ground: Array, shift: Array, feet: Feet, upright: Array, *,
-    is_level: bool, ways: Array | None = None,
-) -> Array:  # fmt: skip
+    track: Track,
+    character: Character,
+    terrain: Terrain,
+    ground: Array,
+    shift: Array,
+    feet: Feet,
+    upright: Array,
+    *,
+    is_level: bool,
+    ways: Array | None = None,
+) -> Array:
     """Height of the root against the reference [m], shape (F,).
 
     The upright stand on their feet; those that lie along the slope turn about their center of mass, whose place is
@@ -190,9 +198,14 @@ class GroundPlan:
     """
 
     def __init__(
-        self, track: Track, character: Character, terrain: Terrain, settings: EndEffector,
-        feet: tuple[tuple[int, ...], ...], upright: Array,
-    ) -> None:  # fmt: skip
+        self,
+        track: Track,
+        character: Character,
+        terrain: Terrain,
+        settings: EndEffector,
+        feet: tuple[tuple[int, ...], ...],
+        upright: Array,
+    ) -> None:
         scale = character.leg_scale
         dt = track.dt
         is_level = starts_level(track.points[0], terrain, track.floor, scale)
@@ -225,9 +238,15 @@ class GroundPlan:
         self._gaps = track.points[..., 2] - track.floor + self.offsets[..., 2] - highest
 
     def _flights(
-        self, track: Track, feet: tuple[tuple[int, ...], ...], ways: plan_feet.Ways, upright: Array, *, is_level: bool,
+        self,
+        track: Track,
+        feet: tuple[tuple[int, ...], ...],
+        ways: plan_feet.Ways,
+        upright: Array,
+        *,
+        is_level: bool,
         has_treads: bool,
-    ) -> tuple[Array, Array]:  # fmt: skip
+    ) -> tuple[Array, Array]:
         """Height offset of every point over time, and how much of it is climbed to clear something [m], both (F, P)."""
         dt, grouped = track.dt, {i for foot in feet for i in foot}
         heights, climbs = np.zeros_like(ways.ground), np.zeros_like(ways.ground)
@@ -256,10 +275,16 @@ class GroundPlan:
     def frame(self, k: int) -> PlannedFrame:
         """The plan for the step from frame k."""
         return PlannedFrame(
-            self.offsets[k], self._velocities[k], self._accelerations[k],
-            float(self.height[k]), float(self._rise[k]), float(self._rise_rate[k]),
-            self._landings[k], self._gaps[k], self._climbs[k],
-        )  # fmt: skip
+            self.offsets[k],
+            self._velocities[k],
+            self._accelerations[k],
+            float(self.height[k]),
+            float(self._rise[k]),
+            float(self._rise_rate[k]),
+            self._landings[k],
+            self._gaps[k],
+            self._climbs[k],
+        )
 
 
 def rates(values: Array, dt: float) -> tuple[Array, Array]:

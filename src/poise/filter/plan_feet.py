@@ -214,9 +214,14 @@ def _heights(terrain: Terrain, along: Array) -> Array:
 
 
 def _leaning(
-    track: Track, character: Character, terrain: Terrain, foot: tuple[int, ...], span: slice, shifts: Array,
+    track: Track,
+    character: Character,
+    terrain: Terrain,
+    foot: tuple[int, ...],
+    span: slice,
+    shifts: Array,
     tread: Array,
-) -> Array:  # fmt: skip
+) -> Array:
     """How deep the standing leg would lean into higher ground, for each shift [m].
 
     The leg stands on its foot as in the clip, and its hip stays where the clip has it along the stairs.
@@ -237,9 +242,14 @@ def _leaning(
 
 
 def _hurry(
-    track: Track, terrain: Terrain, index: npt.NDArray[np.int64], span: slice, shifts: Array, tread: Array,
+    track: Track,
+    terrain: Terrain,
+    index: npt.NDArray[np.int64],
+    span: slice,
+    shifts: Array,
+    tread: Array,
     scale: float,
-) -> Array:  # fmt: skip
+) -> Array:
     """How much too high the ground is that the foot passes just before and after its stance, for each shift [m]."""
     most = round(FALL_TIME / track.dt)
     speed = FALL_SPEED * scale**0.5

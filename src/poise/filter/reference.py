@@ -113,9 +113,15 @@ class ReferenceBuilder:
     """
 
     def __init__(
-        self, model: Model, *, dt: float, friction: float, without: tuple[int, ...] = (), regularization: float = 1e-6,
+        self,
+        model: Model,
+        *,
+        dt: float,
+        friction: float,
+        without: tuple[int, ...] = (),
+        regularization: float = 1e-6,
         scale: float = 1.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.model, self.dt, self.friction, self.regularization = model, dt, friction, regularization
         self.without = without
         self._state = State(model)

@@ -153,9 +153,15 @@ class Recorder:
         }
 
     def report(
-        self, *, motion: Motion, glitches: npt.NDArray[np.bool_], wall: float,
-        pushes: tuple[Force, ...], simulated: Array, lags: Array,
-    ) -> Report:  # fmt: skip
+        self,
+        *,
+        motion: Motion,
+        glitches: npt.NDArray[np.bool_],
+        wall: float,
+        pushes: tuple[Force, ...],
+        simulated: Array,
+        lags: Array,
+    ) -> Report:
         """All fields, over the frames that were made; `lags` is how far a treadmill's floor lags (n, 3) [m]."""
         figure, n = self._figure, len(simulated)
         character, reference = figure.character, self._reference_q[:n]

@@ -68,19 +68,38 @@ class Routine:
     """
 
     def __init__(
-        self, state: State, footing: Footing, limits: JointLimits, terrain: Terrain, follower: GroundFollower,
-        preset: Preset, sway_share: Array, lean_share: Array, *, dt: float, floor: float, scale: float,
-        is_strict: bool, left_out: tuple[int, ...], limbs: GivingBody,
-    ) -> None:  # fmt: skip
+        self,
+        state: State,
+        footing: Footing,
+        limits: JointLimits,
+        terrain: Terrain,
+        follower: GroundFollower,
+        preset: Preset,
+        sway_share: Array,
+        lean_share: Array,
+        *,
+        dt: float,
+        floor: float,
+        scale: float,
+        is_strict: bool,
+        left_out: tuple[int, ...],
+        limbs: GivingBody,
+    ) -> None:
         m, e, b = state.model, preset.end_effector, preset.bounds
         self._is_static = terrain.is_static
         self._ground = PlacedGround(terrain.shape, terrain.place)
         sizes = {
-            "nv": m.nv, "bodies": m.body_count, "points": m.point_count, "point_rows": 3 * m.point_count,
-            "most_wanted": 4 * m.point_count, "limited": limits.most // 3, "most_limits": limits.most,
-            "limbs": len(footing.arrays["ends"]), "most_members": len(footing.arrays["members"]),
+            "nv": m.nv,
+            "bodies": m.body_count,
+            "points": m.point_count,
+            "point_rows": 3 * m.point_count,
+            "most_wanted": 4 * m.point_count,
+            "limited": limits.most // 3,
+            "most_limits": limits.most,
+            "limbs": len(footing.arrays["ends"]),
+            "most_members": len(footing.arrays["members"]),
             "groups": len(footing.arrays["group_ends"]),
-        }  # fmt: skip
+        }
         self.limbs = _limbs(state, limbs, preset.giving, dt, scale)
         given = {
             "pose": state.pose,

@@ -90,8 +90,10 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
-            ("goal", self.goal, GOALS), ("engine", self.engine, ENGINES), ("return", self.after, AFTER),
-        ):  # fmt: skip
+            ("goal", self.goal, GOALS),
+            ("engine", self.engine, ENGINES),
+            ("return", self.after, AFTER),
+        ):
             if value not in allowed:
                 raise InvalidValue(f"{name} is {value!r}; give one of {', '.join(allowed)}.")
         if not (math.isfinite(self.friction) and self.friction >= 0.0):
@@ -178,13 +180,24 @@ class Setup:
         strengths = np.array([1.0, *(body.strength for body in character.bodies)])
         held = (model.subtree_masses * np.minimum(strengths, 1.0))[model.dof_body]
         return cls(
-            character, preset, terrain, options, dt, floor, model, scale, float(model.subtree_masses[model.roots[0]]),
-            giving_body(character, model.q_rest(), preset.giving, preset.pose, preset.weights), strengths,
+            character,
+            preset,
+            terrain,
+            options,
+            dt,
+            floor,
+            model,
+            scale,
+            float(model.subtree_masses[model.roots[0]]),
+            giving_body(character, model.q_rest(), preset.giving, preset.pose, preset.weights),
+            strengths,
             held * np.where(np.arange(model.nv) < 3, 1.0, scale**2),
-            held_longer(character, model), limp_dofs(character), limp_dofs(character, BEARING_JOINTS),
+            held_longer(character, model),
+            limp_dofs(character),
+            limp_dofs(character, BEARING_JOINTS),
             tuple(sorted({character.body_index(name) + 1 for name in options.goal_without})),
             sum(limb.kind == "leg" for limb in character.limbs) >= 4,
-        )  # fmt: skip
+        )
 
     @property
     def bound_weight(self) -> float:

@@ -266,8 +266,13 @@ def _run(
     if belt.moves:
         result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
     report = recorder.report(
-        motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated, lags=lags,
-    )  # fmt: skip
+        motion=motion,
+        glitches=playback.glitches,
+        wall=wall,
+        pushes=tuple(felt),
+        simulated=simulated,
+        lags=lags,
+    )
     belt.add_to(report.data)
     if world is not None:
         report.data["scene"] = world.report()
@@ -301,9 +306,17 @@ class Playback:
     """
 
     def __init__(
-        self, motion: Motion, character: Character, ground: Terrain, preset: Preset, options: Options, rate: float,
-        floor: float, get_up: Motion | None = None, belt: Treadmill | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        motion: Motion,
+        character: Character,
+        ground: Terrain,
+        preset: Preset,
+        options: Options,
+        rate: float,
+        floor: float,
+        get_up: Motion | None = None,
+        belt: Treadmill | None = None,
+    ) -> None:
         """Prepare a clip at a rate [1/s], on a ground that is placed; `floor` is the height of its own [m].
 
         The figure is simulated in the frame of the floor. That moves in the clip's frame as `belt` says; without it, it
@@ -360,9 +373,13 @@ class Playback:
         return Given(reference, q[k + 1], v[k + 1], pushes, is_glitch, planned)
 
     def between(
-        self, poses: tuple[Array, Array, Array], frame: float, rate: float, pushes: Sequence[Force] = (),
+        self,
+        poses: tuple[Array, Array, Array],
+        frame: float,
+        rate: float,
+        pushes: Sequence[Force] = (),
         touch: Touch | None = None,
-    ) -> Given:  # fmt: skip
+    ) -> Given:
         """The same from a place between two frames, where the clip runs at a part of its speed.
 
         Args:

@@ -150,9 +150,14 @@ class SteppingBack:
     """
 
     def __init__(
-        self, settings: Stepping, protective: Protective, limbs: tuple[tuple[int, ...], ...], needed: int, count: int,
+        self,
+        settings: Stepping,
+        protective: Protective,
+        limbs: tuple[tuple[int, ...], ...],
+        needed: int,
+        count: int,
         scale: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.far, self._height = settings.distance * scale, settings.height * scale
         self._duration, self.pause = settings.duration * math.sqrt(scale), settings.pause * math.sqrt(scale)
         self.lasting, self.latest = 2.0 * self._duration, LATEST * math.sqrt(scale)
@@ -171,10 +176,19 @@ class SteppingBack:
         self.ends = np.cumsum([len(limb.points) for limb in self._limbs], dtype=np.int64)
 
     def advance(
-        self, offsets: Array, flags: Flags, seen: Array, home: tuple[float, float], away: float, dt: float,
-        points: Array | None = None, *, returns: bool = False, swing: Swing | None = None,
+        self,
+        offsets: Array,
+        flags: Flags,
+        seen: Array,
+        home: tuple[float, float],
+        away: float,
+        dt: float,
+        points: Array | None = None,
+        *,
+        returns: bool = False,
+        swing: Swing | None = None,
         dragged: Dragged | None = None,
-    ) -> StepBack | None:  # fmt: skip
+    ) -> StepBack | None:
         """Move the offsets of the limb that steps, and start the next; None while nothing steps.
 
         Args:

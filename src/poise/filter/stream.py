@@ -44,9 +44,14 @@ class QuasiPhysicalFilter:
     """
 
     def __init__(
-        self, character: Character, dt: float, terrain: Terrain | None = None, *, preset: str | Preset = "recommended",
+        self,
+        character: Character,
+        dt: float,
+        terrain: Terrain | None = None,
+        *,
+        preset: str | Preset = "recommended",
         options: Options | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         if not (math.isfinite(dt) and dt > 0.0):
             raise InvalidValue(f"dt is {dt} s; give the positive time between two poses.")
         preset = load_preset(preset) if isinstance(preset, str) else preset
@@ -56,9 +61,12 @@ class QuasiPhysicalFilter:
             terrain = Terrain.flat(character.floor)
         self.figure = SimulatedCharacter(character, preset, terrain, options, dt=dt, floor=character.floor)
         self._builder = ReferenceBuilder(
-            self.figure.model, dt=dt, friction=options.friction, without=self.figure.goal_without,
+            self.figure.model,
+            dt=dt,
+            friction=options.friction,
+            without=self.figure.goal_without,
             scale=self.figure.scale,
-        )  # fmt: skip
+        )
         self._builder.estimate(character.floor, character.leg_length, preset.end_effector.contact_time)
         self.reset()
 

@@ -160,8 +160,11 @@ def _run(path: Path, file: Path, kind: str, made: Path, wanted: str, rate: float
     try:
         done = subprocess.run(
             [*call, str(file), kind, str(made), wanted, repr(rate)],
-            capture_output=True, timeout=LONGEST, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            capture_output=True,
+            timeout=LONGEST,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
         said = done.stderr + done.stdout
     except subprocess.TimeoutExpired:
         problem = f"Blender did not finish in {LONGEST:g} s."

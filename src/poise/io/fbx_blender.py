@@ -153,8 +153,10 @@ def turn_skins(root: Any, version: int) -> None:
     for mesh in [e for e in own.values() if e.id == b"Geometry"]:
         clusters = [c for skin in under(mesh.props[0], b"Skin") for c in under(skin, b"Cluster") if under(c, b"Model")]
         names = [own[under(c, b"Model")[0]].props[1].split(b"\0")[0].decode() for c in clusters]
-        placed = [{e.id: np.reshape(e.props[0], (4, 4)).T for e in own[c].elems if len(e.props)
-                   and np.size(e.props[0]) == 16} for c in clusters]  # fmt: skip
+        placed = [
+            {e.id: np.reshape(e.props[0], (4, 4)).T for e in own[c].elems if len(e.props) and np.size(e.props[0]) == 16}
+            for c in clusters
+        ]
         size = next((np.size(e.props[0]) // 3 for e in mesh.elems if e.id == b"Vertices"), 0)
         for thing in bpy.data.objects:
             armature = thing.parent

@@ -17,9 +17,24 @@ NEAR = KTIME // 10000
 CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
 CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
 """Bits that say how a key of an FBX goes to the next."""
-TYPES = {b"B": "bool", b"C": "char", b"Z": "int8", b"Y": "int16", b"I": "int32", b"L": "int64", b"F": "float32",
-         b"D": "float64", b"R": "bytes", b"S": "string", b"i": "int32_array", b"l": "int64_array",
-         b"f": "float32_array", b"d": "float64_array", b"b": "bool_array", b"c": "byte_array"}  # fmt: skip
+TYPES = {
+    b"B": "bool",
+    b"C": "char",
+    b"Z": "int8",
+    b"Y": "int16",
+    b"I": "int32",
+    b"L": "int64",
+    b"F": "float32",
+    b"D": "float64",
+    b"R": "bytes",
+    b"S": "string",
+    b"i": "int32_array",
+    b"l": "int64_array",
+    b"f": "float32_array",
+    b"d": "float64_array",
+    b"b": "bool_array",
+    b"c": "byte_array",
+}
 """Blender's names for the types in a binary FBX."""
 
 
@@ -288,9 +303,14 @@ def new_curve(key: int) -> Element:
     for kind, value in zip("LSS", (key, b"\0\1AnimCurve", b"")):
         add(curve, kind, value)
     for name, kind, value in (
-        (b"Default", "D", 0.0), (b"KeyVer", "I", 4008), (b"KeyTime", "l", []), (b"KeyValueFloat", "f", []),
-        (b"KeyAttrFlags", "i", []), (b"KeyAttrDataFloat", "f", []), (b"KeyAttrRefCount", "i", []),
-    ):  # fmt: skip
+        (b"Default", "D", 0.0),
+        (b"KeyVer", "I", 4008),
+        (b"KeyTime", "l", []),
+        (b"KeyValueFloat", "f", []),
+        (b"KeyAttrFlags", "i", []),
+        (b"KeyAttrDataFloat", "f", []),
+        (b"KeyAttrRefCount", "i", []),
+    ):
         part = Element(name, [], bytearray(), [])
         add(part, kind, value)
         curve.elems.append(part)

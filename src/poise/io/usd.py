@@ -72,10 +72,15 @@ def read(path: Path, options: ReadOptions) -> Motion:
     return replace(
         motion,
         source=replace(
-            source, format=NAME, dialect=f"UsdSkel, {file.rate:g} time codes a second", unit=file.unit, up=file.up,
-            evidence=evidence, warnings=warnings,
+            source,
+            format=NAME,
+            dialect=f"UsdSkel, {file.rate:g} time codes a second",
+            unit=file.unit,
+            up=file.up,
+            evidence=evidence,
+            warnings=warnings,
         ),
-    )  # fmt: skip
+    )
 
 
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:

@@ -278,9 +278,20 @@ class _Reading:
         content, data = self.pack.content, bytes(self.pack.data)
         content["buffers"] = [{"byteLength": len(data)}]
         return UsdDocument(
-            self.path, content, (data,), b"", self.layer, self.is_own, tuple(self.targets), clips, self.rate, first,
-            self.unit, self.up, beside,
-        )  # fmt: skip
+            self.path,
+            content,
+            (data,),
+            b"",
+            self.layer,
+            self.is_own,
+            tuple(self.targets),
+            clips,
+            self.rate,
+            first,
+            self.unit,
+            self.up,
+            beside,
+        )
 
     def node(self, key: tuple[str, str], parent: int, values: dict[str, Any]) -> int:
         """Index of a new node."""
@@ -449,9 +460,11 @@ def _tips(prim: Any) -> list[tuple[str, list[float]]]:
     return [
         (str(row[0]), [float(n) for n in row[1]])
         for row in rows
-        if isinstance(row, list) and len(row) == 2 and isinstance(row[1], list)
+        if isinstance(row, list)
+        and len(row) == 2
+        and isinstance(row[1], list)
         and all(isinstance(n, int | float) and math.isfinite(n) for n in row[1])
-    ]  # fmt: skip
+    ]
 
 
 def _note(text: Any) -> dict[str, Any]:

@@ -77,9 +77,16 @@ class Bodies:
     """
 
     def __init__(
-        self, figures: Sequence[Model], scene: str, *, ground: str = "", margin: float = 0.01, dt: float = 0.01,
-        friction: float = 0.8, pairs: Sequence[Index] = (),
-    ) -> None:  # fmt: skip
+        self,
+        figures: Sequence[Model],
+        scene: str,
+        *,
+        ground: str = "",
+        margin: float = 0.01,
+        dt: float = 0.01,
+        friction: float = 0.8,
+        pairs: Sequence[Index] = (),
+    ) -> None:
         self._m, joins = compile_scene(figures, scene, ground, margin, friction, pairs)
         m = self._m
         self._d = d = mujoco.MjData(m)
@@ -280,9 +287,14 @@ class Bodies:
             rows[k, 0] += rows[k, 1]
             rows[k, 1], trees[k, 1] = 0.0, -1
         joined = Touches(
-            places[:, 0], np.tile(np.eye(3), (count, 1, 1)), np.zeros(count), np.full(count, -1.0),
-            self._join_bodies, trees, rows,
-        )  # fmt: skip
+            places[:, 0],
+            np.tile(np.eye(3), (count, 1, 1)),
+            np.zeros(count),
+            np.full(count, -1.0),
+            self._join_bodies,
+            trees,
+            rows,
+        )
         return Touches._make(np.concatenate(pair) for pair in zip(contacts, joined))
 
     def _contacts(self) -> Touches:

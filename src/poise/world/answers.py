@@ -317,9 +317,20 @@ def yielding(lists: Lists, touched: Index, *, mass: float, largest: float) -> Li
 
 
 def agree(
-    bodies: Bodies, figures: Sequence[Figure], lists: Sequence[Lists | None], touches: Touches, answers: Array,
-    start: Array, free: Array, wanted: Array, largest: Array, *, dt: float, mass: float, close: float,
-) -> tuple[Impulses, float, list[Array], list[Lists | None]]:  # fmt: skip
+    bodies: Bodies,
+    figures: Sequence[Figure],
+    lists: Sequence[Lists | None],
+    touches: Touches,
+    answers: Array,
+    start: Array,
+    free: Array,
+    wanted: Array,
+    largest: Array,
+    *,
+    dt: float,
+    mass: float,
+    close: float,
+) -> tuple[Impulses, float, list[Array], list[Lists | None]]:
     """Impulses that suit all bodies and figures.
 
     Args:
@@ -360,9 +371,18 @@ def agree(
         few = touches.of(own, bodies.width)
         most = few.rows.shape[-1]
         return solve_contacts(
-            few, answers[own, ..., :most], bodies.first, bodies.width, bodies.is_exact, v, wanted[own], p,
-            largest[own], mass, [np.arange(len(own))] if is_linked else [],
-        )  # fmt: skip
+            few,
+            answers[own, ..., :most],
+            bodies.first,
+            bodies.width,
+            bodies.is_exact,
+            v,
+            wanted[own],
+            p,
+            largest[own],
+            mass,
+            [np.arange(len(own))] if is_linked else [],
+        )
 
     p, residual, wrong = start.copy(), np.zeros(len(start)), 0.0
     loose = np.flatnonzero(label < 0)

@@ -223,9 +223,14 @@ def _goal_of(table: GuideTable, file: SceneTable, here: Place) -> tuple[float, s
 
 
 def _driver(
-    table: DriverTable, kind: str, character: Character | None, motion: Any, here: Place,
-    place: tuple[float, float] | None = None, heading: float | None = None,
-) -> Driver:  # fmt: skip
+    table: DriverTable,
+    kind: str,
+    character: Character | None,
+    motion: Any,
+    here: Place,
+    place: tuple[float, float] | None = None,
+    heading: float | None = None,
+) -> Driver:
     """A driver that plays a clip or goals."""
     try:
         if kind == "goals":

@@ -158,17 +158,27 @@ class Clip(Driver):
     """
 
     def __init__(
-        self, motion: Motion, character: Character | None = None, *, place: Sequence[float] | None = None,
-        heading: float | None = None, preset: str | Preset = "recommended", options: Options | None = None,
-        get_up: Motion | None = None, travels: bool = False, sees: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        motion: Motion,
+        character: Character | None = None,
+        *,
+        place: Sequence[float] | None = None,
+        heading: float | None = None,
+        preset: str | Preset = "recommended",
+        options: Options | None = None,
+        get_up: Motion | None = None,
+        travels: bool = False,
+        sees: bool = True,
+    ) -> None:
         if not travels and is_in_place(motion):
             pace = float(np.hypot(*in_place_velocity(motion)[:2]))
             name = "" if motion.source is None else f" {Path(motion.source.path).name}"
             warnings.warn(
                 f"The clip{name} walks on the spot: its feet slide on this floor at {pace:.2f} m/s. It goes ahead with "
-                "travels = true in its scene file, or Clip(motion, travels=True).", MotionWarning, stacklevel=2
-            )  # fmt: skip
+                "travels = true in its scene file, or Clip(motion, travels=True).",
+                MotionWarning,
+                stacklevel=2,
+            )
         self.character = fit(motion) if character is None else character
         self._motion, self.drawn = _lasting(off_the_spot(motion) if travels else motion), motion
         self._sees = sees
@@ -187,9 +197,7 @@ class Clip(Driver):
         options = self._options
         if self._get_up is None and options.after == "path":
             options = replace(options, after="blend")
-        playback = Playback(
-            motion, character, terrain, self._preset, options, 1.0 / dt, terrain.ground, self._get_up
-        )  # fmt: skip
+        playback = Playback(motion, character, terrain, self._preset, options, 1.0 / dt, terrain.ground, self._get_up)
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
         self._playback, figure = playback, playback.figure
@@ -230,9 +238,13 @@ class Stream(Driver):
     """
 
     def __init__(
-        self, character: Character, pose: Array, *, preset: str | Preset = "recommended",
+        self,
+        character: Character,
+        pose: Array,
+        *,
+        preset: str | Preset = "recommended",
         options: Options | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.character, self._preset, self._options = character, preset, options
         self._pose = np.array(pose, dtype=np.float64)
 

@@ -126,10 +126,15 @@ class Goals(Driver):
     meets_ground: ClassVar[bool] = True
 
     def __init__(
-        self, behavior: Wanted = "balance", character: Character | None = None, *,
-        options: Mapping[str, Any] | None = None, place: Sequence[float] | None = None, heading: float = 0.0,
+        self,
+        behavior: Wanted = "balance",
+        character: Character | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        place: Sequence[float] | None = None,
+        heading: float = 0.0,
         settings: Settings | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings, self._place, self._heading = settings or Settings(), place, heading
         setup = find_behavior(behavior).setup(options, is_literal=self._settings.is_literal)
         if len(setup.roles) != 1:

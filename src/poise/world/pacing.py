@@ -26,9 +26,14 @@ class Pacing:
     """
 
     def __init__(
-        self, playback: Playback, room: Callable[[Array, float, float, float], float], *, sees: bool, returns: bool,
+        self,
+        playback: Playback,
+        room: Callable[[Array, float, float, float], float],
+        *,
+        sees: bool,
+        returns: bool,
         seed: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.going = Going()
         self._playback, self._room_ahead = playback, room
         self._sees, self._returns, self._seed = sees, returns, seed

@@ -69,9 +69,13 @@ class Surroundings(NamedTuple):
 
 
 def read_scene(
-    text: str | os.PathLike[str] | None, *, way: Array | None = None, scale: float = 1.0,
-    terrain: Terrain | None = None, without: frozenset[str] = frozenset(),
-) -> Surroundings:  # fmt: skip
+    text: str | os.PathLike[str] | None,
+    *,
+    way: Array | None = None,
+    scale: float = 1.0,
+    terrain: Terrain | None = None,
+    without: frozenset[str] = frozenset(),
+) -> Surroundings:
     """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
 
         world = poise.World("room.toml")
@@ -200,9 +204,8 @@ def ground_of(terrain: Terrain, around: Array) -> str:
     if kind == PLANE and not terrain.is_static:
         return _mjcf(['    <body name="ground" mocap="true"><geom type="plane" size="100 100 1"/></body>'])
     if kind == PLANE:
-        return _mjcf([
-            f'    <geom type="plane" size="100 100 1" pos="0 0 {third!r}" zaxis="{_numbers((-first, -second, 1.0))}"/>'
-        ])  # fmt: skip
+        normal = _numbers((-first, -second, 1.0))
+        return _mjcf([f'    <geom type="plane" size="100 100 1" pos="0 0 {third!r}" zaxis="{normal}"/>'])
     if isinstance(terrain.shape, Steps):
         return _mjcf(_treads(terrain, terrain.shape, middle, half))
     heights = terrain.grid(middle, half, GRID)
@@ -413,9 +416,16 @@ def rubble(
 
 
 def pieces(
-    count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45,
-    terrain: Terrain | None = None, without: frozenset[str] = frozenset(),
-) -> list[str]:  # fmt: skip
+    count: int,
+    seed: int = 0,
+    *,
+    way: Array | None = None,
+    scale: float = 1.0,
+    width: float = 0.9,
+    clear: float = 0.45,
+    terrain: Terrain | None = None,
+    without: frozenset[str] = frozenset(),
+) -> list[str]:
     """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out."""
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")

@@ -178,9 +178,12 @@ class Sensed(NamedTuple):
 
 
 def sense(
-    playback: Playback, before: Going, forces: Sequence[Force], stands: Stands | None,
+    playback: Playback,
+    before: Going,
+    forces: Sequence[Force],
+    stands: Stands | None,
     room: Callable[[Array, float, float], float],
-) -> Sensed:  # fmt: skip
+) -> Sensed:
     """What holds a figure that plays a clip, and what it sees.
 
     Args:
@@ -209,16 +212,26 @@ def sense(
         feet = (playback.track.points[k, points, :2] - figure.problem.pose.places[points, :2]).mean(axis=0)
         behind = max(float(lag @ way) for lag in (playback.q[k, :2] - figure.q[:2], feet))
     return Sensed(
-        frame, speed, float(figure.v[:2] @ way), behind, is_pushed_back,
-        is_blocked, looked, bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
+        frame,
+        speed,
+        float(figure.v[:2] @ way),
+        behind,
+        is_pushed_back,
+        is_blocked,
+        looked,
+        bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
         figure.fall is not None,
-    )  # fmt: skip
+    )
 
 
 def _is_blocked(
-    playback: Playback, before: Going, frame: float, stands: Stands | None, way: Array,
+    playback: Playback,
+    before: Going,
+    frame: float,
+    stands: Stands | None,
+    way: Array,
     room: Callable[[Array, float, float], float],
-) -> bool:  # fmt: skip
+) -> bool:
     """Whether something is in the way of a figure before it could come to its next stand but one.
 
     A figure that stands goes on only with room for one more, or it would stop again at once. Without stands, whether
@@ -281,9 +294,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         comes = is_held and (stands.frames[stop] - frame) * dt < (COMES if untouched < HELD else NEAR)
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
-    return Going(
-        frame, rate, is_plain, untouched, pace, is_held, stop, share, calm, seen.is_blocked, seen.looked
-    )  # fmt: skip
+    return Going(frame, rate, is_plain, untouched, pace, is_held, stop, share, calm, seen.is_blocked, seen.looked)
 
 
 def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: float, returns: bool) -> None:
@@ -351,7 +362,7 @@ def stands_of(playback: Playback, character: Character) -> Stands:
 
 def _apart(
     state: State, places: Array, legs: Sequence[Sequence[int]], feet: Sequence[Sequence[int]], stance: int, ahead: Array
-) -> Array:  # fmt: skip
+) -> Array:
     """What a pose changes so that its feet stand as far apart as its hips, as low as the stance foot, shape (nv,).
 
     The pelvis tilts and turns over the foot that stands, so legs that come each from the middle of their own step
