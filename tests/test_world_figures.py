@@ -21,7 +21,7 @@ from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
-from poise.world.standing import Going, Sensed, Stands, go_on
+from poise.world.standing import Going, Memory, Sensed, Stands, go_on
 from tests.clips import MOTIONS, first_cases, needs_motions
 
 CRATE = (
@@ -313,7 +313,7 @@ def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
         going = go_on(going, seen._replace(frame=going.frame, pace=0.0), stands, dt=0.01, scale=1.0)
     assert (going.frame, going.stop, going.share) == (110.0, 0, 1.0)  # in the middle of the step that it is in
     gone = seen._replace(pace=0.0, is_pushed_back=False, is_blocked=False)
-    free = go_on(going._replace(untouched=0.3), gone, stands, dt=0.01, scale=1.0)
+    free = go_on(going._replace(memory=Memory(untouched=0.3)), gone, stands, dt=0.01, scale=1.0)
     assert not free.is_held
     assert free.rate > 0.0
 

@@ -16,7 +16,7 @@ class Pacing:
 
     Args:
         playback: The clip and its figure.
-        room: How far ahead of its root the first thing in its way is [m], see `way_ahead`.
+        room: How far ahead of its root the first thing in its way is [m], see `Sight.distance`.
         sees: Whether the figure stops before what is heavy and in its way; else it looks only while something holds it.
         returns: A figure that is held no more goes home after stepping.
         seed: Of what it does by chance.

@@ -123,32 +123,42 @@ class Stands(NamedTuple):
         return Touch(touches, times, self.points[k] + np.append(shift, 0.0), progress, np.where(touches, np.inf, 0.0))
 
 
+class Memory(NamedTuple):
+    """What a figure that plays a clip remembers of the steps before.
+
+    Attributes:
+        untouched: Time since something last pushed it back [s].
+        pace: Its speed along its way, smoothed [m/s].
+        calm: For how long it has hardly moved [s].
+        is_blocked: It saw something in its way.
+        looked: Time since it last looked [s].
+    """
+
+    untouched: float = math.inf
+    pace: float = 0.0
+    calm: float = 0.0
+    is_blocked: bool = False
+    looked: float = math.inf
+
+
 class Going(NamedTuple):
     """How a clip goes on; one step hands it to the next.
 
     Attributes:
         frame, rate: Place in the clip after the step, and frames that the step goes on.
         is_plain: The step goes from frame to frame of the clip.
-        untouched: Time since something last pushed the figure back [s].
-        pace: Speed of the figure along its way, smoothed [m/s].
         is_held: Something holds the figure, and its clip waits.
         stop, share: Which of the stands it comes to, −1 for none, and how far it has come into it, 0 … 1.
-        calm: For how long the figure has hardly moved [s].
-        is_blocked: It sees something in its way.
-        looked: Time since it last looked [s].
+        memory: What the figure remembers.
     """
 
     frame: float = 0.0
     rate: float = 1.0
     is_plain: bool = True
-    untouched: float = math.inf
-    pace: float = 0.0
     is_held: bool = False
     stop: int = -1
     share: float = 0.0
-    calm: float = 0.0
-    is_blocked: bool = False
-    looked: float = math.inf
+    memory: Memory = Memory()
 
 
 class Sensed(NamedTuple):
@@ -202,12 +212,12 @@ def sense(
     nothing = np.zeros(3)
     touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in forces if f.is_solved_for]
     is_pushed_back = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
-    looked, is_blocked = before.looked + playback.dt, before.is_blocked
+    looked, is_blocked = before.memory.looked + playback.dt, before.memory.is_blocked
     if looked >= LOOKS - 1e-9 and speed > 0.0 and figure.fall is None:
         looked = 0.0
         is_blocked = _is_blocked(playback, before, frame, stands, way, room)
     behind = 0.0
-    if not before.is_held and before.untouched < HELD:
+    if not before.is_held and before.memory.untouched < HELD:
         points = np.concatenate(feet_of(figure.character))
         feet = (playback.track.points[k, points, :2] - figure.problem.pose.places[points, :2]).mean(axis=0)
         behind = max(float(lag @ way) for lag in (playback.q[k, :2] - figure.q[:2], feet))
@@ -262,11 +272,12 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         dt: Of the step [s].
         scale: Of lengths and speeds.
     """
-    untouched = 0.0 if seen.is_pushed_back else before.untouched + dt
-    pace = before.pace + (1.0 - 0.5 ** (dt / PACE)) * (seen.pace - before.pace)
+    memory = before.memory
+    untouched = 0.0 if seen.is_pushed_back else memory.untouched + dt
+    pace = memory.pace + (1.0 - 0.5 ** (dt / PACE)) * (seen.pace - memory.pace)
     is_held, stop, wanted = before.is_held, before.stop, 1.0
     if is_held:
-        waited = not seen.is_pushed_back and before.untouched + dt > WAITS
+        waited = not seen.is_pushed_back and untouched > WAITS
         if seen.has_fallen or (waited and not seen.is_blocked):
             is_held, untouched = False, math.inf
     elif seen.is_blocked and stands is not None and seen.speed > TRAVELS * scale and not seen.has_fallen:
@@ -277,7 +288,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         wanted = min(1.0, max(0.0, (most * scale - seen.behind) / ((most - LAGS) * scale)))
         if not wanted:
             is_held, stop = True, before.stop if before.share else -1
-    calm = before.calm + dt if abs(pace) < SLOW * scale else 0.0
+    calm = memory.calm + dt if abs(pace) < SLOW * scale else 0.0
     if is_held and stop < 0 and stands is not None and calm > CALM:
         stop = stands.next(seen.frame, dt)
     eased = 0.5 ** (dt / (EASED if untouched < HELD else UNHURRIED))
@@ -294,7 +305,8 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         comes = is_held and (stands.frames[stop] - frame) * dt < (COMES if untouched < HELD else NEAR)
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
-    return Going(frame, rate, is_plain, untouched, pace, is_held, stop, share, calm, seen.is_blocked, seen.looked)
+    memory = Memory(untouched, pace, calm, seen.is_blocked, seen.looked)
+    return Going(frame, rate, is_plain, is_held, stop, share, memory)
 
 
 def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: float, returns: bool) -> None:
@@ -311,7 +323,7 @@ def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: fl
     """
     if going.is_held:
         goal.values.returns = goal.values.is_returning = False
-        if going.calm > 0.0:
+        if going.memory.calm > 0.0:
             place = goal.shift - goal.ground
             if away is not None:
                 lean = away - place
