@@ -194,7 +194,7 @@ def test_a_folder_is_simulated_with_reports(clips: Path, tmp_path: Path) -> None
         "--report",
         ".json",
         "--jobs",
-        "2",
+        "1",
     ]
     assert run(words) == 0
     assert json.loads((out / "more" / "a.json").read_text())["schema"] == "poise.simulate/1"

@@ -273,10 +273,10 @@ def test_commands_build_and_walk(tmp_path: Path) -> None:
     done = run.invoke(app, ["locomotion", "build", str(poise.sample_path("walk")), "-o", str(walker)])
     assert done.exit_code == 0, done.output
     script = tmp_path / "script.txt"
-    script.write_text("0 1.0  # ahead\n1 0.5 90\n\n2 0\n")
+    script.write_text("0 1.0  # ahead\n0.3 0.5 90\n\n0.6 0\n")
     done = run.invoke(app, ["walk", str(walker), "-o", str(out), "--script", str(script)])
     assert done.exit_code == 0, done.output
-    assert poise.load(out).duration == pytest.approx(5.0, abs=0.1)
+    assert poise.load(out).duration == pytest.approx(3.6, abs=0.1)
     script.write_text("0 1.0\n1 fast\n")
     done = run.invoke(app, ["walk", str(walker), "-o", str(out), "--script", str(script), "--overwrite"])
     assert isinstance(done.exception, FileFormatError)

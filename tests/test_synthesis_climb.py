@@ -102,7 +102,7 @@ def test_a_foot_stands_on_a_hold_only_from_above_and_leaves_when_it_slips() -> N
 
 
 def test_a_figure_climbs_hand_and_foot_by_turns() -> None:
-    result = synthesize("climb", seconds=5.0, options={"seed": 1})
+    result = synthesize("climb", seconds=4.0, options={"seed": 1})
     report = result.report
     assert report["climbed_m"] > 0.2
     assert report["fell"] is None

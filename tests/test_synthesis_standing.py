@@ -208,7 +208,7 @@ def feet_apart(result: SynthesisResult, frame: int) -> float:
 
 @first_cases(1, ("x", "y"), [(300.0, 0.0), (0.0, 300.0)], ids=["ahead", "aside"])
 def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float) -> None:
-    result = synthesize("step", seconds=3.2, pushes=[Push("chest", (x, y, 0.0), 0.3, 0.1)])
+    result = synthesize("step", seconds=2.6, pushes=[Push("chest", (x, y, 0.0), 0.1, 0.1)])
     assert result.report["fell"] is None
     assert result.report["penetration_max_m"] < 5e-4
     names = [v.name for v in result.visits]
@@ -221,11 +221,11 @@ def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float
 
 def test_who_steps_straight_back_does_not_lunge_ahead_afterwards() -> None:
     """The other foot follows at once; it waited in the lunge, and the figure then fell ahead over its own feet."""
-    result = synthesize("step", seconds=4.0, pushes=[Push("chest", (-400.0, 0.0, 0.0), 0.5, 0.1)])
+    result = synthesize("step", seconds=2.8, pushes=[Push("chest", (-400.0, 0.0, 0.0), 0.2, 0.1)])
     assert result.report["fell"] is None
     names = [v.name for v in result.visits]
     assert names.index("follow") == names.index("take step") + 1
-    assert result.visits[-1].start < 2.4, "3.5 s before"
+    assert result.visits[-1].start < 2.1, "3.2 s before"
 
 
 def test_without_a_push_no_foot_is_brought_up() -> None:

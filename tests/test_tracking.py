@@ -117,8 +117,10 @@ def test_a_giant_is_asked_for_its_size(
     walk: Motion, walker: poise.Character, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def sized(times: float) -> poise.Character:
-        skeleton = replace(walk.skeleton, offsets=times * walk.skeleton.offsets)
-        return poise.Character.fit(replace(walk, skeleton=skeleton, translations=times * walk.translations))
+        skeleton = replace(step.skeleton, offsets=times * step.skeleton.offsets)
+        return poise.Character.fit(replace(step, skeleton=skeleton, translations=times * step.translations))
+
+    step = walk.cut(0.0, 0.6)
 
     with pytest.raises(InvalidValue, match=r"2\.7 times as long as the actor's.*--height 2m"):
         PerformanceTracker(sized(2.7), walker)
