@@ -399,6 +399,21 @@ def test_a_world_goes_on_as_it_did_once_restored(person: poise.Character, walk: 
         other.restore(kept)
 
 
+def test_goals_go_on_as_they_did_once_restored() -> None:
+    world = World(figures={"eve": Goals("step")})
+    world.push("eve", poise.Push("chest", (60.0, 0.0, 0.0), start=0.02, duration=0.1))
+    for _ in range(10):
+        world.step()
+    kept, after = world.save(), []
+    for _ in range(2):
+        world.restore(kept)
+        for _ in range(10):
+            world.step()
+        after.append((world.q.copy(), world.v.copy()))
+    assert np.array_equal(after[0][0], after[1][0])
+    assert np.array_equal(after[0][1], after[1][1]), "torques and states of the controller were not put back"
+
+
 @pytest.mark.long
 def test_goals_answer_a_push_in_a_world_as_they_do_alone() -> None:
     push = poise.Push("chest", (80.0, 0.0, 0.0), start=0.9, duration=0.2)

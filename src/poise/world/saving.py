@@ -5,15 +5,18 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from dataclasses import is_dataclass
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from poise.body.character import Character
+from poise.core.motion import Motion
 from poise.native import Block
 from poise.physics.mujoco_backend import Model
+from poise.terrain import Terrain
 
-NEVER = (Model, Character, str, bytes, int, float, bool, complex, type(None), type, np.random.Generator)
+NEVER = (Model, Character, Motion, Terrain, str, bytes, int, float, bool, complex, type(None), type, FunctionType)
 """What never changes, or is a value."""
 
 
@@ -58,8 +61,9 @@ def save(root: Any) -> list[tuple[Any, Any]]:
             left += own.values()
         elif _is_ours(thing):
             own = dict(thing.__dict__)
-            kept.append((thing, own))
             left += own.values()
+            if not _is_frozen(thing):
+                kept.append((thing, own))
     return kept
 
 
@@ -85,9 +89,12 @@ def restore(kept: list[tuple[Any, Any]]) -> None:
 
 
 def _is_ours(thing: Any) -> bool:
-    """An object of this library that may change: no frozen value, no function."""
+    """An object of this library, no function; a frozen value may hold some that change."""
+    module = type(thing).__module__
+    is_ours = module.startswith("poise.") and not module.startswith("poise.native")
+    return is_ours and hasattr(thing, "__dict__")
+
+
+def _is_frozen(thing: Any) -> bool:
     kind = type(thing)
-    if not kind.__module__.startswith("poise.") or not hasattr(thing, "__dict__") or callable(thing):
-        return False
-    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
-    return not frozen
+    return is_dataclass(kind) and kind.__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]
