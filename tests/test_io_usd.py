@@ -130,6 +130,19 @@ def test_a_stage_is_read_as_usd_evaluates_it(stage: Path) -> None:
     assert mesh.color == pytest.approx((1.0, 0.0, 0.0))
 
 
+def test_uneven_scale_reaches_every_joint_below(tmp_path: Path) -> None:
+    file, again = tmp_path / "flat.usda", tmp_path / "again.usda"
+    file.write_text(
+        STAGE.replace("half3[] scales = [(1, 1, 1), (1, 1, 1)]", "half3[] scales = [(1, 1, 1), (1, 2, 1)]", 1)
+    )
+    walk = poise.load(file, clip="Walk")
+    assert walk.world[0] == pytest.approx(joints_by_usd(file, 1 / 24 + walk.times), abs=1e-6)
+    edited = bent(walk, 0, slice(1, 2))
+    poise.save(edited, again)
+    assert joints_by_usd(again, 1 / 24 + walk.times)[:, 0] == pytest.approx(edited.world[0][:, 0], abs=1e-6)
+    assert poise.load(again, clip="Walk").world[0] == pytest.approx(edited.world[0], abs=1e-6)
+
+
 def test_a_stage_older_than_the_binding_schema_keeps_skin_and_clip(tmp_path: Path) -> None:
     file, mesh = tmp_path / "old.usda", "rel skel:skeleton = </Beast/Skel>"
     source = "rel skel:animationSource = </Beast/Skel/Walk>"

@@ -287,8 +287,8 @@ def _warnings(file: GltfDocument, tree: GltfTree, scales: np.ndarray) -> tuple[s
         )
     if tree.uneven:
         found.append(
-            f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places under them are kept, those further down "
-            "only nearly; apply the scale in the program it came from."
+            f"Joints scaled unevenly: {', '.join(tree.uneven[:5])}. Places of joints are as drawn, but bones are not "
+            "sheared; apply the scale in the program it came from."
         )
     wander = np.ptp(scales, axis=0).max(axis=1) > 1e-3 * np.abs(scales).max(axis=(0, 2))
     if wander.any():

@@ -20,7 +20,7 @@ from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, lowest_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import UNIFORM, GltfTree, are_even, find_tree, mirrored, node_parents
+from poise.io.gltf_tree import UNIFORM, GltfTree, find_tree, mirrored, node_parents
 
 EXACT = 1e-6
 """A joint scales its children evenly if its scales agree this well; else each axis of their places has its own [1]."""
@@ -123,24 +123,22 @@ def with_kept_scales(tree: GltfTree, scales: Array) -> GltfTree:
     return replace(tree, scales=np.where(is_kept[:, None], scales[0], tree.scales))
 
 
-def parent_scales(tree: GltfTree, scales: Array) -> Array:
-    """What a joint's translation is multiplied with, from the nodes above it, shape (..., J, 3).
+def parent_scales(tree: GltfTree, turned: Array, scales: Array) -> Array:
+    """What a joint's translation is multiplied with, from the nodes above it, shape (..., J, 3, 3).
 
-    Directly under a parent with uneven scale each axis has its own factor; further down its geometric mean is used.
+    A node of uneven scale also shears what lies beyond the next joint; `turned` are the rotations of the nodes.
     """
-    total = np.empty(scales.shape[:-1])
-    factor = np.empty(scales.shape)
+    turns, factor = rotations.to_matrix(turned), np.empty((*scales.shape, 3))
+    even = np.ptp(scales, axis=-1) <= 1e-6 * np.abs(scales).max(axis=-1)
     for j, p in enumerate(tree.parents.tolist()):
         if p < 0:
-            above = np.full(scales.shape[:-2], tree.above_scale)
-            factor[..., j, :] = above[..., None]
-        else:
-            above = total[..., p]
-            even = are_even(scales[..., p, :], EXACT)
-            mean = np.cbrt(np.prod(scales[..., p, :], axis=-1))
-            outer = above / np.where(mean != 0.0, mean, 1.0)
-            factor[..., j, :] = np.where(even[..., None], above[..., None], outer[..., None] * scales[..., p, :])
-        total[..., j] = above * np.cbrt(np.prod(scales[..., j, :], axis=-1))
+            factor[..., j, :, :] = tree.above_scale * np.eye(3)
+            continue
+        above, turn = factor[..., p, :, :], turns[..., p, :, :]
+        stays = even[..., p] & (np.abs(above - above[..., :1, :1] * np.eye(3)).max(axis=(-2, -1)) == 0.0)
+        mean = np.cbrt(np.prod(scales[..., p, :], axis=-1))
+        sheared = np.swapaxes(turn, -2, -1) @ above @ turn * scales[..., p, None, :]
+        factor[..., j, :, :] = np.where(stays[..., None, None], above * mean[..., None, None], sheared)
     return factor
 
 
@@ -154,7 +152,7 @@ def file_pose_of(
     tree: GltfTree, moved: Array, turned: Array, scales: Array, *, unit: float, up: str
 ) -> tuple[Array, Array]:
     """The same against the file's own parents."""
-    translations = unit * parent_scales(tree, scales) * moved
+    translations = unit * np.einsum("...ab,...b", parent_scales(tree, turned, scales), moved)
     translations, turned = mirrored(translations, turned) if tree.above_mirrors else (translations, turned.copy())
     turn = door_turn(up)
     above = rotations.multiply(turn, tree.above_turn)
@@ -178,7 +176,12 @@ def nodes_of(
     turned[..., 0, :] = rotations.multiply(rotations.conjugate(above), turned[..., 0, :])
     if tree.above_mirrors:
         moved, turned = mirrored(moved, turned)
-    return moved / (unit * parent_scales(tree, scales)), turned
+    factor = unit * parent_scales(tree, turned, scales)
+    found = moved / np.diagonal(factor, axis1=-2, axis2=-1)
+    away = np.abs(factor * (1.0 - np.eye(3))).reshape(-1, len(tree.parents), 9)
+    for j in np.flatnonzero(away.max(axis=(0, 2)) > 0.0):
+        found[..., j, :] = np.einsum("...ab,...b", np.linalg.pinv(factor[..., j, :, :]), moved[..., j, :])
+    return found, turned
 
 
 def to_file_parents(tree: GltfTree, translations: Array, turned: Array) -> tuple[Array, Array]:
