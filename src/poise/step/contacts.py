@@ -112,6 +112,8 @@ class Contacts:
                 )
         shape = len(self.points), 3
         checked(self.normals, shape, f"Contacts: normals of {shape[0]} contacts")
+        if abs(float(np.vdot(self.normals, self.normals)) - shape[0]) > 1e-6 * shape[0]:
+            raise InvalidValue(f"Contacts: normals have lengths {np.linalg.norm(self.normals, axis=1)}; give 1.")
         if not isinstance(f, (int, float)):
             checked(f, shape[:1], "Contacts: friction")
         for name, value, own in (("others", self.others, 1), ("grips", self.grips, 1), ("slips", self.slips, 2)):
