@@ -31,6 +31,8 @@ def test_a_variant_follows_from_its_seed_and_number(walk: poise.Motion) -> None:
     assert len({v.words for v in first}) == 30
     assert any(v.terrain != "flat" for v in first)
     assert any(v.size != 1.0 for v in first)
+    assert any(v.bodies for v in first)
+    assert any(v.responsiveness != 1.0 for v in first)
     assert all(v.words for v in first)
 
 
@@ -62,8 +64,30 @@ def test_what_is_against_a_variant_is_found(walk: poise.Motion) -> None:
     character = fit(walk)
     before = findings_of(walk, character)
     hard = vary.Variant(pushes=(poise.Push("pelvis", (0.0, 0.0, 30000.0), 0.3, 0.2),))
-    assert vary.reasons(vary.make(walk, character, hard, before))
-    assert not vary.reasons(vary.make(walk, character, vary.Variant(), before))
+    assert vary.reasons(vary.make(walk, character, hard, before, poise.World))
+    assert not vary.reasons(vary.make(walk, character, vary.Variant(), before, poise.World))
+
+
+def test_crates_and_responsiveness_change_the_motion(walk: poise.Motion) -> None:
+    character = fit(walk)
+    before = findings_of(walk, character)
+    ahead = walk.world[0][int(1.0 / walk.dt), 0]
+    crate = vary.Crate((float(ahead[0]), float(ahead[1])), 0.3, 0.25, 4.0)
+    push = poise.Push("chest", (0.0, 500.0, 0.0), 1.0, 0.15)
+    part = walk.cut(0.0, 2.0)
+    shapes = [
+        vary.shape_of(vary.make(part, character, variant, before, poise.World).motion)
+        for variant in (
+            vary.Variant(),
+            vary.Variant(bodies=(crate,)),
+            vary.Variant(pushes=(push,)),
+            vary.Variant(pushes=(push,), responsiveness=0.65),
+        )
+    ]
+    assert vary.distance(shapes[0], vary.shape_of(part)) < 1e-9
+    assert vary.distance(shapes[1], shapes[0]) > 1e-3
+    assert vary.distance(shapes[3], shapes[2]) > 1e-3
+    assert vary.responsive(1.0) == poise.load_preset("recommended")
 
 
 def test_variants_too_near_the_clip_are_counted_with_the_reason(

@@ -54,7 +54,7 @@ def vary(
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Make variants of a clip: shoves, grounds, pace, size, style. Keep those that are plausible and differ.
+    """Make variants of a clip: shoves, grounds, crates, pace, size, style. Keep those that are plausible and differ.
 
     A variant is plausible if poise check finds nothing that it does not find in the clip. Near duplicates
     are dropped. variants.json lists every variant and why it was kept or not; index.html shows all of them, and
@@ -138,10 +138,11 @@ def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = 
     """One variant: drawn, made, judged, and written if it is plausible."""
     import poise.io
     from poise.edit import vary as edit
+    from poise.world import World
 
     motion, character, before, noise = _prepared(file, clip)
     drawn = edit.draw(motion, character, seed, index)
-    tried = edit.make(motion, character, drawn, before)
+    tried = edit.make(motion, character, drawn, before, World)
     if why := edit.reasons(tried):
         raise InvalidValue(f"{NEW_FINDINGS} ({why})")
     poise.io.save(tried.motion, output)
@@ -271,6 +272,11 @@ def _as_data(drawn: Any, motion: Any) -> dict[str, Any]:
         "style": style,
         "pushes": pushes,
         "terrain": drawn.terrain,
+        "crates": [
+            {"place_m": list(c.place), "heading_rad": c.heading, "side_m": c.side, "mass_kg": c.mass}
+            for c in drawn.bodies
+        ],
+        "responsiveness": drawn.responsiveness,
         "pace": drawn.pace,
         "size": drawn.size,
     }

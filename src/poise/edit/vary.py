@@ -1,4 +1,4 @@
-"""Variants of a clip: shoves, grounds, pace and size that are drawn by chance, tried, and judged.
+"""Variants of a clip: shoves, grounds, crates, pace and size that are drawn by chance, tried, and judged.
 
 What a variant is follows from the seed and its number alone, so that a run can be split, stopped and taken up again.
 All sizes are in proportion to the figure: speeds with √(leg length), lengths with leg length.
@@ -7,7 +7,7 @@ All sizes are in proportion to the figure: speeds with √(leg length), lengths 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,8 @@ from poise.edit.report import new_findings
 from poise.edit.retime import retime
 from poise.edit.scale import scale
 from poise.filter.forces import Push
-from poise.filter.simulate import simulate
+from poise.filter.preset import Preset, load_preset
+from poise.filter.simulate import Around, simulate
 from poise.phases.points import pelvis
 from poise.phases.travel import is_in_place
 from poise.terrain import Terrain
@@ -35,8 +36,8 @@ NOISE = math.radians(1.0)
 """White noise of a joint that no one would call another motion [rad]."""
 APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
-
-
+KEEN = math.log(1.6)
+"""Responsiveness is drawn between 1 / 1.6 and 1.6."""
 OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
@@ -55,6 +56,23 @@ class Style:
 
 
 @dataclass(frozen=True)
+class Crate:
+    """A loose box.
+
+    Attributes:
+        place: Of its middle on the ground [m].
+        heading: Turn about the vertical [rad].
+        side: [m].
+        mass: [kg].
+    """
+
+    place: tuple[float, float]
+    heading: float
+    side: float
+    mass: float
+
+
+@dataclass(frozen=True)
 class Variant:
     """What is done to a clip.
 
@@ -62,6 +80,8 @@ class Variant:
         style: How the upper body is carried, or None.
         pushes: Shoves.
         terrain: The ground, as `Terrain.parse` reads it; "flat" for none.
+        bodies: Crates that stand in its way.
+        responsiveness: How firmly it holds on and how fast it comes back, over the usual.
         pace: New duration over the old one.
         size: New height over the old one.
     """
@@ -69,6 +89,8 @@ class Variant:
     style: Style | None = None
     pushes: tuple[Push, ...] = ()
     terrain: str = "flat"
+    bodies: tuple[Crate, ...] = ()
+    responsiveness: float = 1.0
     pace: float = 1.0
     size: float = 1.0
 
@@ -81,11 +103,28 @@ class Variant:
             parts.append(f"push '{push.body} {force} @{push.start:.2f}+{push.duration:.2f}'")
         if self.terrain != "flat":
             parts.append(f"terrain {self.terrain}")
+        parts += [f"crate {c.mass:.1f} kg @{c.place[0]:.2f},{c.place[1]:.2f}" for c in self.bodies]
+        if self.responsiveness != 1.0:
+            parts.append(f"responsiveness {self.responsiveness:.3f}")
         if self.pace != 1.0:
             parts.append(f"retime {self.pace:.3f}")
         if self.size != 1.0:
             parts.append(f"scale {self.size:.3f}")
         return ", ".join(parts)
+
+    @property
+    def scene(self) -> str | None:
+        """Its crates as `poise.World` reads them, or None."""
+        if not self.bodies:
+            return None
+        boxes = [
+            f'<body name="crate {k + 1}" pos="{c.place[0]!r} {c.place[1]!r} {0.5 * c.side!r}" '
+            f'quat="{math.cos(0.5 * c.heading)!r} 0 0 {math.sin(0.5 * c.heading)!r}"><freejoint/>'
+            f'<geom type="box" size="{" ".join([repr(0.5 * c.side)] * 3)}" mass="{c.mass!r}"/></body>'
+            for k, c in enumerate(self.bodies)
+        ]
+        ground = '<geom type="plane" size="0 0 1"/>'
+        return f"<mujoco><worldbody>{ground}{''.join(boxes)}</worldbody></mujoco>"
 
 
 @dataclass(frozen=True)
@@ -133,7 +172,24 @@ def draw(motion: Motion, character: Character, seed: int, index: int) -> Variant
         force = character.mass * speed / duration
         pushes.append(Push(body.name, (force * math.cos(angle), force * math.sin(angle), 0.0), start, duration))
     style = _draw_style(character, chance) if chance.random() < 0.9 else None
-    return Variant(style, tuple(pushes), terrain, pace, size)
+    keen = math.exp(float(chance.uniform(-KEEN, KEEN))) if pushes and chance.random() < 0.6 else 1.0
+    bodies = ()
+    if travels and terrain == "flat" and chance.random() < 0.4:
+        bodies = _draw_crates(motion, character, chance)
+    return Variant(style, tuple(pushes), terrain, bodies, keen, pace, size)
+
+
+def _draw_crates(motion: Motion, character: Character, chance: np.random.Generator) -> tuple[Crate, ...]:
+    """One to three crates beside the way of the root, no nearer to its beginning than a leg is long."""
+    leg, found = character.leg_scale, []
+    way = motion.world[0][:, pelvis(motion.skeleton), :2]
+    ahead = way[np.linalg.norm(way - way[0], axis=1) > character.leg_length]
+    for _ in range(int(chance.integers(1, 4)) if len(ahead) else 0):
+        side = float(chance.uniform(0.12, 0.3)) * leg
+        x, y = (ahead[int(chance.integers(len(ahead)))] + chance.uniform(-0.3, 0.3, size=2) * leg).tolist()
+        mass = float(chance.uniform(0.01, 0.06)) * character.mass
+        found.append(Crate((x, y), float(chance.uniform(0.0, 0.5 * math.pi)), side, mass))
+    return tuple(found)
 
 
 def _draw_style(character: Character, chance: np.random.Generator) -> Style:
@@ -164,7 +220,13 @@ def styled(motion: Motion, style: Style) -> Motion:
     return replace(motion, rotations=turned)
 
 
-def make(motion: Motion, character: Character, variant: Variant, before: Sequence[Finding]) -> Tried:
+def make(
+    motion: Motion,
+    character: Character,
+    variant: Variant,
+    before: Sequence[Finding],
+    world: Callable[[str], Around],
+) -> Tried:
     """The clip with this variant, and what is against it.
 
     Args:
@@ -172,18 +234,37 @@ def make(motion: Motion, character: Character, variant: Variant, before: Sequenc
         character: Whose it is.
         variant: What is done.
         before: What a check has against the clip itself (`findings_of`).
+        world: Makes bodies around a figure from MJCF text: `poise.World`.
 
     Raises:
         PoiseError: if it cannot be simulated.
     """
     terrain = None if variant.terrain == "flat" else Terrain.parse(variant.terrain)
     motion = motion if variant.style is None else styled(motion, variant.style)
-    result = simulate(motion, character, pushes=variant.pushes, terrain=terrain).motion
+    around = None if variant.scene is None else world(variant.scene)
+    preset = responsive(variant.responsiveness)
+    result = simulate(motion, character, pushes=variant.pushes, terrain=terrain, preset=preset, world=around).motion
     if variant.pace != 1.0:
         result = retime(result, factor=variant.pace, keep_flights=True, verify=False).motion
     if variant.size != 1.0:
         result = scale(result, variant.size, verify=False).motion
     return Tried(result, new_findings(before, findings_of(result)))
+
+
+def responsive(factor: float) -> Preset:
+    """The usual preset with limbs and body so many times as firm and as fast to come back."""
+    usual = load_preset("recommended")
+    goal, giving = usual.goal, usual.giving
+    return replace(
+        usual,
+        goal=replace(goal, frequency=factor * goal.frequency, sway_frequency=factor * goal.sway_frequency),
+        giving=replace(
+            giving,
+            firmness=factor * giving.firmness,
+            neck_firmness=factor * giving.neck_firmness,
+            halflife=giving.halflife / factor,
+        ),
+    )
 
 
 def reasons(tried: Tried) -> str:
