@@ -439,6 +439,11 @@ def test_rows_of_a_page_are_filtered_and_ordered(tmp_path: Path) -> None:
         page.fill("#only", "bvh -skate")
         assert page.evaluate(shown) == ["c.bvh", "d.bvh"]
         page.fill("#only", "")
+        page.check('label:has-text("c.bvh")')
+        page.check('label:has-text("d.bvh")')
+        page.check("#chosen")
+        assert page.evaluate(shown) == ["c.bvh", "d.bvh"]
+        page.uncheck("#chosen")
         page.click("th button:has-text('failing')")
         assert page.evaluate(shown) == ["c.bvh", "a & <b>.bvh", "d.bvh"]  # by number, the empty one last
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -320,3 +321,33 @@ def test_the_knees_of_a_figure_that_grows_do_not_hang_on_each_other() -> None:
     found = find_hanging(measure(places, turned, motion.skeleton.parents, skin, None))
     names = motion.skeleton.names
     assert not [h for h in found if names[h.joint][:-1] == names[h.bone][:-1]]
+
+
+@pytest.mark.parametrize("version", ["VRM", "VRMC_vrm"])
+def test_a_vrm_whose_parts_hang_on_bones_without_a_skin_is_a_figure(tmp_path: Path, version: str) -> None:
+    places = {"hips": (0, 0.9), "head": (0, 0.6)} | {
+        f"{side}{part}": (x, y)
+        for side, x in (("left", 0.1), ("right", -0.1))
+        for part, y in (("UpperLeg", -0.05), ("LowerLeg", -0.4), ("Foot", -0.4))
+    }
+    names = list(places)
+    below = {"hips": ["head", "leftUpperLeg", "rightUpperLeg"]}
+    below |= {
+        f"{s}{a}": [f"{s}{b}"] for s in ("left", "right") for a, b in (("UpperLeg", "LowerLeg"), ("LowerLeg", "Foot"))
+    }
+    nodes = [
+        {"name": f"bone {name}", "translation": [x if name.endswith("UpperLeg") else 0, y, 0]}
+        | ({"children": [names.index(n) for n in below[name]]} if name in below else {})
+        for name, (x, y) in places.items()
+    ]
+    bones: object = {name: {"node": k} for k, name in enumerate(names)}
+    if version == "VRM":
+        bones = [{"bone": name, "node": k} for k, name in enumerate(names)]
+    document = {"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": nodes}
+    path = tmp_path / "figure.gltf"
+    path.write_text(json.dumps(document | {"extensions": {version: {"humanoid": {"humanBones": bones}}}}))
+    skeleton = poise.load_skeleton(path)
+    assert set(skeleton.names) == {f"bone {name}" for name in names}
+    path.write_text(json.dumps(document))
+    with pytest.raises(poise.FileFormatError, match="no skeleton"):
+        poise.load_skeleton(path)

@@ -74,7 +74,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
         message = html.escape(" ".join([d.message, *d.warnings]).strip())
         numbers = "".join(f"<td class=n>{c}</td>" for c in cells)
         rows.append(
-            f'<tr class="{d.state}"><td>{name}</td><td>{d.state}</td>{numbers}'
+            f'<tr class="{d.state}"><td><label><input type="checkbox">{name}</label></td><td>{d.state}</td>{numbers}'
             f"<td>{' '.join(links)}{_picture(d, place)}</td><td>{message}</td></tr>"
         )
     names = ("clip", "state", *columns, "see", "notes")
@@ -97,18 +97,22 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
 
 _SCRIPT = """
 const rows = [...document.querySelectorAll("tbody tr")], body = document.querySelector("tbody");
-const said = document.getElementById("said"), only = document.getElementById("only");
+const said = document.getElementById("said"), only = document.getElementById("only"),
+  chosen = document.getElementById("chosen");
 function show() {
   const words = only.value.toLowerCase().split(/\\s+/).filter(Boolean);
   let count = 0;
   for (const row of rows) {
     const text = row.textContent.toLowerCase();
-    row.hidden = !words.every((w) => (w[0] === "-" && w.length > 1 ? !text.includes(w.slice(1)) : text.includes(w)));
+    row.hidden =
+      !words.every((w) => (w[0] === "-" && w.length > 1 ? !text.includes(w.slice(1)) : text.includes(w))) ||
+      (chosen.checked && !row.querySelector("input").checked);
     count += !row.hidden;
   }
   said.textContent = count === rows.length ? "" : `${count} of ${rows.length} shown`;
 }
 only.addEventListener("input", show);
+chosen.addEventListener("input", show);
 let last = -1, way = 1;
 document.querySelectorAll("th button").forEach((head, k) => head.addEventListener("click", () => {
   way = last === k ? -way : 1;
@@ -121,7 +125,7 @@ document.querySelectorAll("th button").forEach((head, k) => head.addEventListene
   body.append(...rows);
 }));
 """
-"""Filter and order of the rows of a summary page."""
+"""Filter, choice and order of the rows of a summary page."""
 
 _PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -139,11 +143,12 @@ th button:hover {{ text-decoration: underline }}
 .failed td:nth-child(2) {{ color: #c33; font-weight: 600 }}
 img {{ display: block; max-width: 22em; max-height: 9em }}
 td:last-child {{ min-width: 22em }}
-input {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
+input[type=search] {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
+input[type=checkbox] {{ margin: 0 0.6em 0 0 }}
 </style>
 <h1>{title}</h1><p>{count} clips, {failed} failed{left_out}.</p>
 <p><label>Show only <input id="only" type="search" placeholder="words; -word leaves out"></label>
-<span id="said"></span></p>
+<label><input id="chosen" type="checkbox">only chosen rows, to compare them</label> <span id="said"></span></p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}
 </tbody></table><script>{code}</script></html>

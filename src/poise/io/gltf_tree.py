@@ -145,16 +145,18 @@ def animated_nodes(document: GltfDocument) -> set[int]:
 
 
 def humanoid_nodes(document: GltfDocument) -> set[int]:
-    """The bones that a VRM animation names as those of a person; a clip may move few of them."""
-    extension: Any = document.json.get("extensions", {})
-    for key in ("VRMC_vrm_animation", "humanoid", "humanBones"):
-        extension = extension.get(key) if isinstance(extension, dict) else None
-    named = (
-        [bone.get("node") for bone in extension.values() if isinstance(bone, dict)]
-        if isinstance(extension, dict)
-        else []
-    )
-    return {n for n in named if type(n) is int and 0 <= n < len(document.items("nodes"))}
+    """The bones that a VRM, or a VRM animation, names as those of a person. A clip may move few of them, and a figure
+    whose parts are meshes on its bones has no skin.
+    """
+    known: Any = document.json.get("extensions", {})
+    named: set[int] = set()
+    for key in ("VRMC_vrm_animation", "VRMC_vrm", "VRM"):
+        bones = known
+        for part in (key, "humanoid", "humanBones"):
+            bones = bones.get(part) if isinstance(bones, dict) else None
+        found = bones.values() if isinstance(bones, dict) else bones if isinstance(bones, list) else ()
+        named |= {n for bone in found if isinstance(bone, dict) and type(n := bone.get("node")) is int}
+    return {n for n in named if 0 <= n < len(document.items("nodes"))}
 
 
 def find_tree(document: GltfDocument) -> GltfTree:
