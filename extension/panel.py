@@ -127,12 +127,15 @@ class POISE_PT_findings(PoisePanel, bpy.types.Panel):
             column.scale_y = 0.7
             for line in textwrap.wrap(one.sentence, width):
                 column.label(text=line)
-            for cure in one.cures:
-                if one.is_mendable:
+            for i, cure in enumerate(one.cures):
+                if one.is_mendable and i == 0:  # the smallest; it chooses the tool by itself
                     button = box.operator("poise.mend", text=cure.text, icon="MODIFIER")
                     button.only, button.cure = one.name, cure.text
-                else:
-                    box.label(text=cure.text)
+                    continue
+                column = box.column(align=True)
+                column.scale_y = 0.7
+                for line in textwrap.wrap(f"or {cure.text}" if i else cure.text, width):
+                    column.label(text=line)
 
 
 CLASSES = (
