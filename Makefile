@@ -66,16 +66,20 @@ native: | $(VENV)/.dev
 
 # one wheel for each platform, all built here by the package ziglang
 wheels: $(VENV)/.dev player
+	rm -f dist/*.whl dist/*.tar.gz
 	@for target in linux-x86_64 linux-aarch64 musllinux-x86_64 windows-x86_64 windows-arm64 macos-x86_64 macos-arm64; do \
 	  POISE_TARGET=$$target POISE_NATIVE=require $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
-# all that a release consists of, in dist/; nothing is uploaded. The bill of materials lists what installing brings along
+# all that a release consists of, in dist/; nothing is uploaded. The wheel that is tried is the one made here, whatever a
+# package index has under this name. The bill of materials lists what installing brings along
 RELEASE := $(VENV)-release
 release: wheels docs extension
 	$(BIN)/hatchling build -t sdist -d dist
 	tar -czf dist/poise-docs.tar.gz -C dist docs
 	$(PYTHON) -m venv --clear $(RELEASE)
-	$(RELEASE)/bin/pip install --quiet --disable-pip-version-check --find-links dist --pre 'poise[all]'
+	$(RELEASE)/bin/pip download --quiet --disable-pip-version-check --no-index --no-deps --pre --find-links dist \
+		--dest $(RELEASE)/wheel poise
+	$(RELEASE)/bin/pip install --quiet --disable-pip-version-check "$$(ls $(RELEASE)/wheel/poise-*.whl)[all]"
 	$(PYTHON) -m venv --clear $(RELEASE)-tools
 	$(RELEASE)-tools/bin/pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=7'
 	$(RELEASE)-tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
