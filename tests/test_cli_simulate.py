@@ -16,7 +16,7 @@ from PIL import Image
 
 import poise
 from poise.cli.app import app, run
-from poise.cli.outcome import SOLVER
+from poise.cli.outcome import SOLVER, summarize_run
 from poise.core.errors import PoiseError
 from poise.filter.setup import Counts
 from poise.phases.glitches import find_glitches
@@ -576,6 +576,15 @@ def test_a_figure_that_flies_is_cautioned_about(walk: Path, tmp_path: Path, caps
     assert "leaves the ground" in capsys.readouterr().out
     simulate(walk, tmp_path / "low.bvh", "--push", SHOVE)
     assert "leaves the ground" not in capsys.readouterr().out
+
+
+def test_outside_help_that_can_be_seen_is_cautioned_about(walk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = poise.simulate(poise.load(walk), pushes=[poise.Push("chest", (100.0, 0.0, 0.0), 0.3)])
+    weight = 9.81 * result.report["source"]["mass"]
+    for share, is_told in ((0.25, False), (0.35, True)):
+        result.report.data["root_residual"]["force_rms_N"] = share * weight
+        summarize_run(result, None)
+        assert ("looks like a marionette" in " ".join(capsys.readouterr().out.split())) == is_told
 
 
 @pytest.mark.parametrize(

@@ -247,6 +247,7 @@ def test_points_may_be_a_slice() -> None:
         lambda: Terrain.platform([[0, 0, 0]]),
         lambda: Terrain.platform([[0, 0, 0, 0], [0, 0, 0, 1]]),
         lambda: Terrain.platform([[0, 0, 0, math.inf]]),
+        lambda: Terrain.platform([[0, 2e6, 0, 0]]),
         lambda: Terrain.platform([[0, 0, 0, 0, 85, 0]]),
         lambda: Terrain.flat().placed(origin=(math.nan, 0.0), heading=0.0),
         lambda: Terrain.flat().grid((0.0, 0.0), 100.0, 0.001),
