@@ -403,6 +403,11 @@ def test_times_of_three_axes(own: list[int], others: list[list[int]], times: lis
     assert [part.tolist() for part in found] == [times, is_new]
 
 
+def test_the_version_of_an_fbx() -> None:
+    binary = b"Kaydara FBX Binary  \0\x1a\0" + (6100).to_bytes(4, "little")
+    assert [fbx._version(own) for own in (binary, TEXT.encode(), b"BLENDER")] == [6100, 7400, 0]
+
+
 def test_a_curve_between_and_beyond_its_keys() -> None:
     held, line = 2, 4
     curve = {b"KeyTime": [0, 100, 200], b"KeyValueFloat": [1.0, 3.0, 5.0], b"KeyAttrFlags": [line, held],

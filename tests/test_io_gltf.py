@@ -313,7 +313,7 @@ def made(
 ) -> dict[str, Any]:
     """A leg of three joints under an armature; its hip swings about z, its root moves along x."""
     keys = np.array(times, dtype="<f4")
-    half = 0.5 * np.array([0.0, 0.4, 1.0])[: len(keys)]
+    half = 0.5 * np.interp(np.arange(len(keys)), (0, 1, 2), (0.0, 0.4, 1.0))
     turns = np.stack([0 * half, 0 * half, np.sin(half), np.cos(half)], axis=1).astype("<f4")
     moves = np.stack([np.arange(len(keys)), 0 * half, 0 * half], axis=1).astype("<f4")
     if mode == "CUBICSPLINE":
@@ -547,6 +547,19 @@ def test_cubic_tangents_are_scaled_by_the_gap(tmp_path):
     document = document_of(gltf.read(saved(tmp_path, made(mode="CUBICSPLINE")), ReadOptions()))
     u = 0.25  # a straight line of slope 2 per second through keys 1 apart every half second
     assert sample(document.clip.channels[1], np.array([0.0, 0.5 * u, 0.5]))[1, 0] == pytest.approx(u)
+
+
+@pytest.mark.parametrize(("times", "fps", "said"), [
+    ((0, 5, 10, 20, 30, 45, 65, 75, 85, 95), 24.0, "lie on this grid"),  # most gaps are two frames
+    ((0, 5, 10, 15, 20, 24, 25, 30, 35, 40, 45), 24.0, "91 % of the keys"),  # one channel has a rate of its own
+    ((0, 1.3, 3.7, 8.21, 10.9, 13.37, 21.7, 22.91, 24), 30.0, "not evenly"),
+])  # fmt: skip
+def test_frames_lie_where_most_keys_do(tmp_path, times, fps, said):
+    keys = np.array(times) / (120.0 if fps == 24.0 else 37.0)
+    motion = gltf.read(saved(tmp_path, made(times=tuple(keys))), ReadOptions())
+    assert motion.fps == pytest.approx(fps, rel=0.05)
+    assert said in source_of(motion).evidence["fps"].reason
+    assert motion.duration == pytest.approx(keys[-1], abs=1e-5)
 
 
 def test_keys_of_several_rates_share_a_grid(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,21 @@ def read(path: Path, options: ReadOptions) -> Motion:
     }
     evidence = source.evidence | {k: v for k, v in said.items() if not getattr(options, k, None)}
     dialect = f"{path.suffix.lower().lstrip('.')} through Blender"
-    return replace(motion, source=replace(source, format=NAME, dialect=dialect, evidence=evidence))
+    warnings, version = source.warnings, _version(_opened(path)[0].own)
+    if 0 < version < 7000:
+        warnings += (
+            f"This FBX has the old version {version / 1000:g}, of which Blender may lose keys: joints can be off. Save "
+            "it as FBX 2014 (7.4) or newer in the tool it came from.",
+        )
+    return replace(motion, source=replace(source, format=NAME, dialect=dialect, evidence=evidence, warnings=warnings))
+
+
+def _version(own: bytes) -> int:
+    """Version of an FBX, such as 7400 or 6100; 0 if it says none."""
+    if own.startswith(b"Kaydara FBX Binary"):
+        return int.from_bytes(own[23:27], "little")
+    said = re.search(rb"FBXVersion:\s*(\d{4})\b", own[:10_000])
+    return int(said[1]) if said else 0
 
 
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:

@@ -26,6 +26,8 @@ SPARSE = 9.0
 """Keys at a lower rate are sampled at a multiple of it [1/s]."""
 MAX_VALUES = 4_000_000
 """Most frames times joints that are made up between keys that are on no common grid."""
+USUAL_RATES, FEW = (24.0, 25.0, 30.0, 50.0, 60.0), 0.3
+"""Rates [1/s] of which one is taken if fewer than this share of the keys miss its frames [1]."""
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,16 @@ def _grid(
     fps = count / length
     if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
         fps = float(round(fps))
+    if length > 0.0 and _off(keys, fps).mean() > 0.0:  # keys further apart than their grid, or of several rates
+        whole = [rate for rate in USUAL_RATES if abs(length * rate - round(length * rate)) < SAME_TIME]
+        most = next((rate for rate in whole if _off(keys, rate).mean() < FEW), 0.0)
+        finer = max(round(length / float(gaps[gaps > 0.1 * step].min())), 1) / length
+        if most:
+            fps, count, step = most, round(length * most), 1.0 / most
+        elif finer <= max(USUAL_RATES) + SAME_TIME and not _off(keys, finer).any():
+            fps, count = finer, round(length * finer)
+        if abs(fps - round(fps)) < 1e-5 * fps:
+            fps = float(round(fps))
     frames = (keys - start) * fps
     rounding = min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)
     hits_keys = bool(np.abs(frames - np.round(frames)).max() < max(SAME_TIME, rounding))
@@ -296,6 +308,8 @@ def _grid(
         close = sum(int((np.diff(np.round((c.times - start) * fps)) < 1).sum()) for c in channels)
         if close:
             hits_keys, reason = False, f"{reason}; {close} keys stand so close to another that no frame shows them"
+    elif fps in USUAL_RATES and _off(keys, fps).mean() < FEW:
+        reason = f"{100.0 * (1.0 - _off(keys, fps).mean()):.0f} % of the keys lie on this grid; the others are between"
     else:
         fps = DEFAULT_FPS if step > 1.5 / 60.0 else 60.0
         count = max(1, int(np.ceil(length * fps - SAME_TIME)))
@@ -312,6 +326,14 @@ def _grid(
             "Its key times are wrong, or it must be cut into shorter clips.",
         )
     return start, np.arange(count + 1) / fps, reason, hits_keys
+
+
+def _off(keys: Array, fps: float) -> Array:
+    """Which keys [s] are on no frame at a rate [1/s] that begins at the first."""
+    frames = (keys - keys[0]) * fps
+    return np.abs(frames - np.round(frames)) > max(
+        SAME_TIME, min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)
+    )
 
 
 def sample(channel: Channel, times: Array) -> Array:
