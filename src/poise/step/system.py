@@ -119,8 +119,9 @@ def new_system(state: State, most: dict[str, int]) -> Block:
     nv, bodies = state.model.nv, state.model.body_count
     n, c, k, bounds = most["n"], most["c"], most["k"], most["bounds"]
     order, every = nv + k + c + bounds, n + bounds
-    room = order * stride(order) + 12 * order + 2 * every**2 + 20 * every + 64  # solve
-    room = max(room, max(nv, most["rows"]) * (stride(order) + 16), c * c, 3 * nv + 64, 2 * bodies)  # assemble, spread
+    room = order * stride(order) + 12 * order + 2 * every**2 + 26 * every + 64  # solve
+    rows = max(nv, most["rows"]) * (stride(order) + order // 8 + 17)  # add_rows
+    room = max(room, rows, c * c, 3 * nv + 64, 2 * bodies)  # assemble, spread
     sizes = {f"most_{name}": count for name, count in most.items()}
     sizes |= {"nv": nv, "bodies": bodies, "most_form": (nv + k + c) * stride(nv + k + c), "most_room": room}
     made = Block("System", sizes, {"pose": state.pose})

@@ -60,9 +60,10 @@ static void solve_free(const Factor *a, real *z) {
 
 /* The coordinate whose slope is the most negative, −1 where none is; coordinates differ in unit, and each slope is as
  * exact as what it is the sum of. */
-static word most_wanted(const Factor *a, const real *x, word refused, real *gradient) {
+static word most_wanted(const Factor *a, const real *x, word refused, real *gradient, real *part) {
     memcpy(gradient, a->f, (size_t)a->n * sizeof(real));
-    for (word k = 0; k < a->count; k++) add(x[a->passive[k]], a->rows[k], gradient, a->n);
+    for (word k = 0; k < a->count; k++) part[k] = x[a->passive[k]];
+    add_all(a->count, part, a->rows, gradient, a->n);
     for (word k = 0; k < a->count; k++) gradient[a->passive[k]] = 0;
     if (refused >= 0) gradient[refused] = 0;
     for (;;) {
@@ -98,7 +99,7 @@ word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, co
             if (!(z[k] > 0.0)) take_out(&a, k);
     }
     for (word k = 0; k < a.count; k++) x[passive[k]] = z[k];
-    for (word entering, refused = -1; (entering = most_wanted(&a, x, refused, gradient)) >= 0;) {
+    for (word entering, refused = -1; (entering = most_wanted(&a, x, refused, gradient, z)) >= 0;) {
         int is_new = 1;
         refused = -1;
         if (++solves >= most) return -1;

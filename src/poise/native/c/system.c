@@ -101,30 +101,37 @@ API word spread(System *s) {
 
 /* ---- the system */
 
-/* Four rows of a matrix, from column `from` to `to` (multiples of 8): each gets Σ part[4 k + i] times row k of others. The
- * sums of eight columns stay in registers. With `blocks` the rows of others are zero from that block of eight columns
- * on, and the list has those with most blocks first. */
-typedef real four __attribute__((vector_size(32), aligned(8), may_alias));
-
-static void gather_rows(real *const *rows, word m, const real *others, word ld, const word *list, const real *part,
-                        word count, const word *blocks, word from, word to) {
+/* Four rows of a matrix, from column `from` to `to` (multiples of 8): each gets Σ part[4 k + i] times row k of others, or
+ * row list[k] if there is a list. The sums of eight columns stay in registers. With `blocks` the rows of others are zero
+ * from that block of eight columns on, and the list has those with most blocks first. */
+static inline void gather_rows(real *const *rows, word m, const real *others, word ld, const word *list,
+                               const real *part, word count, const word *blocks, word from, word to) {
+    /* what is missing of four is the first once more, which is written last */
+    real *r0 = rows[0], *r1 = rows[m > 1 ? 1 : 0], *r2 = rows[m > 2 ? 2 : 0], *r3 = rows[m > 3 ? 3 : 0];
     for (word at = from; at < to; at += 8) {
-        four sum[4][2];
         while (blocks && count > 0 && 8 * blocks[list[count - 1]] <= at) count--;
         if (count == 0) return;
-        for (word i = 0; i < 4; i++)
-            for (int h = 0; h < 2; h++) sum[i][h] = *(const four *)(rows[i < m ? i : 0] + at + 4 * h);
-        for (word k = 0; k < count; k++) {
-            const real *other = others + list[k] * ld + at, *own = part + 4 * k;
-            four left = *(const four *)other, right = *(const four *)(other + 4);
-            sum[0][0] += own[0] * left, sum[0][1] += own[0] * right;
-            sum[1][0] += own[1] * left, sum[1][1] += own[1] * right;
-            sum[2][0] += own[2] * left, sum[2][1] += own[2] * right;
-            sum[3][0] += own[3] * left, sum[3][1] += own[3] * right;
+        four *t0 = (four *)(r0 + at), *t1 = (four *)(r1 + at), *t2 = (four *)(r2 + at), *t3 = (four *)(r3 + at);
+        four a0 = t0[0], b0 = t0[1], a1 = t1[0], b1 = t1[1], a2 = t2[0], b2 = t2[1], a3 = t3[0], b3 = t3[1];
+        const real *other = others + at, *own = part;
+        for (word k = 0; k < count; k++, own += 4) {
+            const four *row = (const four *)(list ? other + list[k] * ld : other);
+            four left = row[0], right = row[1];
+            a0 += own[0] * left, b0 += own[0] * right;
+            a1 += own[1] * left, b1 += own[1] * right;
+            a2 += own[2] * left, b2 += own[2] * right;
+            a3 += own[3] * left, b3 += own[3] * right;
+            if (!list) other += ld;
         }
-        for (word i = 0; i < m; i++)
-            for (int h = 0; h < 2; h++) *(four *)(rows[i] + at + 4 * h) = sum[i][h];
+        t3[0] = a3, t3[1] = b3, t2[0] = a2, t2[1] = b2, t1[0] = a1, t1[1] = b1, t0[0] = a0, t0[1] = b0;
     }
+}
+
+/* Whether one of four numbers is not zero; nan is not. */
+static inline int is_not_zero(const real *x) {
+    uint64_t bits[4];
+    memcpy(bits, x, sizeof bits);
+    return ((bits[0] | bits[1] | bits[2] | bits[3]) << 1) != 0;
 }
 
 /* form += Σ w r rᵀ, r = (A, 0, sign X | target − constant); in every four columns only the rows that are not zero there.
@@ -137,6 +144,7 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
     real *form = s->form, *tails = room, *part = tails + m * wide, *tail_part = part + 4 * m, *own = tail_part + 4 * m;
     real *asked = own + m;
     word *blocks = (word *)(asked + m), *every = blocks + m, *list = every + m, *tail_list = list + m, *has_tail = tail_list + m;
+    flag *is_any = (flag *)(has_tail + m); /* for every four columns: which rows are not zero there */
     for (word k = 0; k < m; k++) {
         real *tail = tails + k * wide;
         const real *row = A + k * nv;
@@ -147,30 +155,32 @@ static void add_rows(System *s, const real *A, const real *X, real sign, const r
         memcpy(tail, row + edge, (size_t)(nv - edge) * sizeof(real));
         fill(0.0, tail + nv - edge, wide - nv + edge);
         for (word j = 0; j < c; j++) tail[z0 - edge + j] = sign * X[k * c + j];
-        has_tail[k] = 0;
-        for (word j = 0; j < order - edge; j++) has_tail[k] |= tail[j] != 0.0;
-        word block = edge / 8, is_any = 0;
-        while (block > 0) {
-            for (word j = 8 * block - 8; j < 8 * block; j++) is_any |= row[j] != 0.0;
-            if (is_any) break;
-            block--;
+        has_tail[k] = blocks[k] = 0;
+        for (word j = 0; j < order; j += 4) {
+            const real *x = j < edge ? row + j : tail + j - edge;
+            int is = is_not_zero(x);
+            is_any[j / 4 * m + k] = (flag)is;
+            if (!is) continue;
+            if (j < edge) blocks[k] = j / 8 + 1;
+            else has_tail[k] = 1;
         }
-        blocks[k] = block;
     }
     for (word b = edge / 8; b >= 0; b--)
         for (word k = 0; k < m; k++)
             if (blocks[k] == b) every[all++] = k;
     for (word j = 0; j < order; j += 4) {
         word count = 0, tail_count = 0, width = order - j < 4 ? order - j : 4, start = j & ~(word)7;
+        const flag *is = is_any + j / 4 * m;
         four pull = {0, 0, 0, 0};
         for (word e = 0; e < all; e++) {
             word k = every[e];
+            if (!is[k]) continue;
             four r = own[k] * *(const four *)(j < edge ? A + k * nv + j : tails + k * wide + j - edge);
-            if (!(r[0] != 0.0 || r[1] != 0.0 || r[2] != 0.0 || r[3] != 0.0)) continue; /* nan is not zero */
             pull += asked[k] * r;
             *(four *)(part + 4 * count) = r, list[count++] = k;
             if (has_tail[k]) *(four *)(tail_part + 4 * tail_count) = r, tail_list[tail_count++] = k;
         }
+        if (!count) continue;
         real *to[4];
         for (word i = 0; i < width; i++) to[i] = form + (j + i) * ld, to[i][order] += pull[i];
         if (start < edge) gather_rows(to, width, A, nv, list, part, count, blocks, start, edge);
@@ -474,17 +484,15 @@ API word assemble(System *s) {
 
 /* Eliminate pivots from … to of W, four rows at a time; the first `positive` are positive, the others negative. Each four
  * rows first take in all pivots above them. Returns −1, or the pivot that has the wrong sign. Room for 4 (to − from)
- * numbers and as many pivots. */
+ * numbers. */
 static word eliminate(real *W, word ld, word rows, word positive, word from, word to, const real *least, real *d,
                       real *room) {
-    word *list = (word *)(room + 4 * (to - from));
-    for (word k = from; k < to; k++) list[k - from] = k;
     for (word j = from; j < rows; j += 4) {
         word m = rows - j < 4 ? rows - j : 4, known = (j < to ? j : to) - from, start = j & ~(word)7;
         real *own[4];
         for (word k = 0; k < known; k++) *(four *)(room + 4 * k) = -d[from + k] * *(const four *)(W + (from + k) * ld + j);
         for (word i = 0; i < m; i++) own[i] = W + (j + i) * ld;
-        if (known) gather_rows(own, m, W, ld, list, room, known, NULL, start, ld);
+        if (known) gather_rows(own, m, W + from * ld, ld, NULL, room, known, NULL, start, ld);
         for (word i = 0; i < m; i++) {
             for (word q = 0; q < i && j + q < to; q++)
                 add(-own[q][j + i] * d[j + q], own[q] + start, own[i] + start, ld - start);
@@ -504,7 +512,20 @@ typedef struct {
     const real *Z;
     real *rows, *half;
     flag *is_made;
+    const real *sides; /* `share`, its columns by fours; NULL where contacts have other than four coefficients */
 } Lazy;
+
+/* Bring `share` into columns of four coefficients, those of a contact, which act through the same columns of the system;
+ * 0 where they do not. */
+static int turn_shares(const System *s, real *sides) {
+    if (s->n % 4) return 0;
+    for (word j = 0; j < s->n; j += 4)
+        for (word i = 0; i < 4; i++) {
+            if (s->first[j + i] != s->first[j] || s->width[j + i] != s->width[j]) return 0;
+            for (word e = 0; e < 6; e++) sides[6 * j + 4 * e + i] = s->share[6 * (j + i) + e];
+        }
+    return 1;
+}
 
 static const real *lazy_row(void *of, word i) {
     Lazy *h = of;
@@ -514,14 +535,21 @@ static const real *lazy_row(void *of, word i) {
     if (h->is_made[i]) return row;
     h->is_made[i] = 1;
     /* six numbers wherever a coefficient acts: what it has less is zero in `share`, so some may lie beyond the last */
+    fill(0.0, half, h->size + 6);
     if (i < n) {
-        fill(0.0, half, h->size + 6);
-        for (word e = 0; e < s->width[i]; e++) add(s->share[6 * i + e], h->Z + (s->first[i] + e) * h->ld, half, h->size);
-    } else {
+        const real *rows[6];
+        for (word e = 0; e < s->width[i]; e++) rows[e] = h->Z + (s->first[i] + e) * h->ld;
+        add_all(s->width[i], s->share + 6 * i, rows, half, h->size);
+    } else
         memcpy(half, h->Z + (s->c + i - n) * h->ld, (size_t)h->size * sizeof(real));
-        fill(0.0, half + h->size, 6);
+    for (word j = 0; j < n && !h->sides; j++) row[j] = dot(half + s->first[j], s->share + 6 * j, 6);
+    for (word j = 0; j < n && h->sides; j += 4) {
+        const four *side = (const four *)(h->sides + 6 * j);
+        const real *own = half + s->first[j];
+        four sum = own[0] * side[0];
+        for (word e = 1; e < s->width[j]; e++) sum += own[e] * side[e];
+        *(four *)(row + j) = sum;
     }
-    for (word j = 0; j < n; j++) row[j] = dot(half + s->first[j], s->share + 6 * j, 6);
     for (word q = 0; q < h->more; q++) row[n + q] = half[s->c + q];
     if (i < n) row[i] += s->weight[i];
     return row;
@@ -692,10 +720,11 @@ API word solve(System *s) {
         for (word e = 1; e < size; e++)
             for (word j = 0; j < e; j++) W[(z0 + e) * ld + z0 + j] = W[(z0 + j) * ld + z0 + e];
         word all = n + more;
-        real *h = rest, *x = h + all, *rows = x + all, *half = rows + all * all, *next = half + size + 6;
+        real *h = rest, *x = h + all, *rows = x + all, *half = rows + all * all, *sides = half + size + 6;
+        real *next = sides + 6 * n;
         flag *is_made = (flag *)next, *expected = is_made + all;
         next += 2 * all / 8 + 2;
-        Lazy H = {s, more, size, ld, W + z0 * ld + z0, rows, half, is_made};
+        Lazy H = {s, more, size, ld, W + z0 * ld + z0, rows, half, is_made, turn_shares(s, sides) ? sides : NULL};
         memset(is_made, 0, (size_t)all);
         memcpy(expected, s->warm, (size_t)n);
         memset(expected + n, 0, (size_t)more);
