@@ -407,7 +407,7 @@ def _solve(s: Block) -> int:
         press[held] = head[nv + k :]
         pulls = press > 1e-9 * np.abs(press).max(initial=0.0)
         if broken.any() or pulls.any():
-            taken[:] = (taken | broken) & ~pulls
+            taken[:], s.warm[:n] = (taken | broken) & ~pulls, x[:n] > 0.0
             continue
         s.a[:], s.x[:n] = a, x[:n]
         s.residuals[:3] = _certificate(s, given, np.concatenate([head[: nv + k], u]), share, value, press)

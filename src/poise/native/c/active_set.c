@@ -29,6 +29,35 @@ static int take_in(Factor *a, word p, const real *h, real *y) {
     return 1;
 }
 
+/* Take in all that are expected, row by row of the factor, and leave out what depends on those before it. Room for 2 n
+ * numbers. */
+static void take_in_all(Factor *a, const flag *warm, const real *(*row_of)(void *, word), void *of, real *room) {
+    word n = a->n, count = 0;
+    real *part = room;
+    const real **above = (const real **)(room + n);
+    for (word i = 0; i < n; i++)
+        if (warm[i]) a->passive[count] = i, a->rows[count++] = row_of(of, i);
+    for (word k = 0; k < count;) {
+        real *own = a->U + k * n, right = -a->f[a->passive[k]];
+        for (word e = k; e < count; e++) own[e] = a->rows[k][a->passive[e]];
+        for (word j = 0; j < k; j++) {
+            above[j] = a->U + j * n + k, part[j] = -above[j][0];
+            right += part[j] * a->right[j];
+        }
+        add_all(k, part, above, own + k, count - k);
+        if (!(own[k] > 0.0)) {
+            count--;
+            for (word e = k; e < count; e++) a->passive[e] = a->passive[e + 1], a->rows[e] = a->rows[e + 1];
+            for (word j = 0; j < k; j++) memmove(a->U + j * n + k, a->U + j * n + k + 1, (size_t)(count - k) * sizeof(real));
+            continue;
+        }
+        a->inverse[k] = 1.0 / sqrt(own[k]), a->right[k] = right * a->inverse[k];
+        for (word e = k; e < count; e++) own[e] *= a->inverse[k];
+        k++;
+    }
+    a->count = count;
+}
+
 static void take_out(Factor *a, word r) {
     word n = a->n, count = --a->count;
     for (word k = r; k < count; k++) a->passive[k] = a->passive[k + 1], a->rows[k] = a->rows[k + 1];
@@ -89,8 +118,7 @@ word least_nonnegative(word n, const real *(*row_of)(void *, word), void *of, co
     word solves = 0, most = 10 * n + 50;
     fill(0.0, x, n);
     /* first throw out what comes out negative until the rest stands */
-    for (word i = 0; i < n; i++)
-        if (warm[i]) take_in(&a, i, row_of(of, i), z);
+    take_in_all(&a, warm, row_of, of, z);
     for (word before = -1; a.count && before != a.count;) {
         before = a.count;
         solves++;

@@ -752,7 +752,10 @@ API word solve(System *s) {
             if (s->is_coupled) value += dot(z, s->X + i * c, c);
             if (!(value >= -1e-9 * (1.0 + fabs(s->lower[i])) && s->bound_weight[i] >= 0.0)) s->taken[i] = 1, holds = 0;
         }
-        if (!holds) continue;
+        if (!holds) {
+            for (word i = 0; i < n; i++) s->warm[i] = x[i] > 0.0;
+            continue;
+        }
         memcpy(s->x, x, (size_t)n * sizeof(real));
         real *proof = next + all * (all + 6), *spare = proof + z0 + n + 2 * s->bounds + 3 * c;
         certify(s, hard, v, x, proof);
