@@ -283,7 +283,7 @@ def response(step: Step, result: StepResult, jacobian: Array) -> Array:
         return np.zeros((step.nv, 0))
     s = system_of(step.state)
     nv, n, c, k = step.nv, s.values.n, s.values.c, s.values.k
-    form = form_of(s)[:, :-1].copy()
+    form, at = form_of(s)[:, :-1].copy(), nv + k
     acting = s.acting[: s.values.bounds].astype(np.bool_)
     if result.solver == "daqp" or np.isinf(s.bound_weight[: s.values.bounds][acting]).any():
         raise InvalidValue(
@@ -293,22 +293,21 @@ def response(step: Step, result: StepResult, jacobian: Array) -> Array:
         rows = np.zeros((int(acting.sum()), len(form)))
         rows[:, :nv] = s.J[: s.values.bounds][acting]
         if s.values.is_coupled:
-            rows[:, nv + k :] = packed(s.X, s.values.bounds, c)[acting]
+            rows[:, at:] = packed(s.X, s.values.bounds, c)[acting]
         form += (rows.T * s.bound_weight[: s.values.bounds][acting]) @ rows
     # coefficients that push are free, the others stay zero
     pushing = result.coefficients > 0.0
     share = share_matrix(s)[pushing]
-    to_form = np.zeros((len(form), nv + k + len(share)))
-    to_form[: nv + k, : nv + k] = np.eye(nv + k)
-    to_form[nv + k :, nv + k :] = share.T
-    own = to_form.T @ form @ to_form
-    own[nv + k :, nv + k :] += np.diag(s.weight[:n][pushing])
+    own = np.empty((at + len(share), at + len(share)))
+    own[:at, :at], own[:at, at:] = form[:at, :at], form[:at, at:] @ share.T
+    own[at:, :at], own[at:, at:] = own[:at, at:].T, share @ form[at:, at:] @ share.T
+    own[at:, at:] += np.diag(s.weight[:n][pushing])
     # a force is a part of the torque's target
     felt = s.torque_weight[:, None] * jacobian.T
     right = np.zeros((len(own), len(jacobian)))
     right[:nv] = step.state.M @ felt + s.damping[:, None] * felt
-    for at, dofs in _held(step, s):
-        right[nv + at : nv + at + dofs.stop - dofs.start] = jacobian.T[dofs]
-    right[nv + k :] = -share @ (packed(s.acts, nv, c).T @ felt)
+    for row, dofs in _held(step, s):
+        right[nv + row : nv + row + dofs.stop - dofs.start] = jacobian.T[dofs]
+    right[at:] = -share @ (packed(s.acts, nv, c).T @ felt)
     change: Array = np.linalg.solve(own, right)[:nv].astype(np.float64, copy=False)
     return change

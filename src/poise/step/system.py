@@ -229,9 +229,9 @@ def spread(s):
 
 def share_matrix(s: Block) -> Array:
     """What each coefficient adds to the columns, shape (n, c)."""
-    out = np.zeros((s.n, s.c + 6))
-    for i in range(s.n):
-        out[i, s.first[i] : s.first[i] + 6] = s.share[i]
+    n = s.n
+    out = np.zeros((n, s.c + 6))
+    out[np.arange(n)[:, None], s.first[:n, None] + np.arange(6)] = s.share[:n]
     return out[:, : s.c]
 
 
