@@ -112,6 +112,7 @@ class Bodies:
         self.names = tuple(m.body(b).name for b in range(m.nbody))
         self.masses: Array = m.body_mass.copy()
         self.geom_body: Index = m.geom_bodyid.astype(np.int64)
+        self._with_geoms = np.flatnonzero(m.body_geomnum)  # the geoms of a body follow each other
         self._root = m.body_rootid.astype(np.int64)
         self.gravity: Array = m.opt.gravity.copy()
         kinds = {
@@ -238,8 +239,7 @@ class Bodies:
             body, tree, self._root, d.cvel, d.geom_xpos, d.subtree_com, self._sizes, self._speeds, self._fastest
         )
         m.geom_margin[:] = self._margins + self._dt * self._speeds
-        m.body_margin[:] = 0.0
-        np.maximum.at(m.body_margin, body, m.geom_margin)
+        m.body_margin[self._with_geoms] = np.maximum.reduceat(m.geom_margin, m.body_geomadr[self._with_geoms])
         for stage in (mujoco.mj_collision, mujoco.mj_makeConstraint, mujoco.mj_referenceConstraint):
             stage(m, d)
         mujoco.mj_rne(m, d, 0, d.qfrc_bias)
@@ -253,19 +253,20 @@ class Bodies:
         Args:
             busy: Bodies that something else pushes, which do not sleep.
         """
-        d = self._d
-        known = np.flatnonzero(d.contact.efc_address >= 0)
-        geoms = d.contact.geom[known]
-        gaps = d.contact.dist[known] + self._thick[geoms].sum(axis=1)
-        reached = gaps + self._dt * np.minimum(d.efc_vel[d.contact.efc_address[known]], 0.0) < self._margin
+        d, contact = self._d, self._d.contact
+        known = np.flatnonzero((rows := contact.efc_address) >= 0)
+        geoms = contact.geom[known]
+        gaps = contact.dist[known] + (self._thick[geoms[:, 0]] + self._thick[geoms[:, 1]])
+        reached = gaps + self._dt * np.minimum(d.efc_vel[rows[known]], 0.0) < self._margin
         known, geoms, gaps = known[reached], geoms[reached], gaps[reached]
         self.calm = np.where(self._fastest < SLOW * self._margin, self.calm + self._dt, 0.0)
         rests = self._may_sleep & (self.calm >= SLEEPS_AFTER)
         rests[self._tree_of_body[list(busy)]] = False
         trees, sleeps = self._tree_of_geom[geoms], np.empty_like(rests)
-        find_sleepers(trees, self._has_shifted[self.geom_body[geoms]].any(axis=1), rests, sleeps)
+        shifts = self._has_shifted[self.geom_body]
+        find_sleepers(trees, shifts[geoms[:, 0]] | shifts[geoms[:, 1]], rests, sleeps)
         self.is_asleep = sleeps
-        quiet = sleeps[trees].all(axis=1)
+        quiet = sleeps[trees[:, 0]] & sleeps[trees[:, 1]]
         self.asleep_count, self.asleep_depth = int(quiet.sum()), float(np.max(-gaps[quiet], initial=0.0))
         self._known, self._gaps = known[~quiet], gaps[~quiet]
 
