@@ -159,6 +159,17 @@ def test_nonnegative_finds_what_scipy_finds() -> None:
             assert np.abs(plain - expected).max() <= 1e-8 * np.abs(expected).max()
 
 
+def test_of_two_equal_coordinates_that_are_expected_one_is_left_out() -> None:
+    rng = np.random.default_rng(2)
+    root = np.tril(rng.integers(-1, 2, (20, 20)), -1) + np.diag(rng.integers(1, 3, 20))  # exact: what is left is 0
+    C, wanted = (root @ root.T).astype(np.float64), rng.uniform(1.0, 2.0, 20)
+    H, f = np.kron(C, np.ones((2, 2))).astype(np.float64), -np.repeat(C @ wanted, 2)
+    x, solves = least_nonnegative(H, f, np.ones(40, dtype=np.bool_))
+    assert solves == 1
+    np.testing.assert_allclose(x.reshape(20, 2).sum(axis=1), wanted, rtol=1e-8)
+    assert (x[1::2] == 0.0).all()
+
+
 def _lists(step: Step, kind: str) -> Lists:
     """Lists of many kinds on a biped: what the filter asks for, and what only rows can say."""
     rng, nv = np.random.default_rng(3), step.nv
