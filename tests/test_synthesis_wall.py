@@ -11,10 +11,10 @@ from poise.synthesis.run import SynthesisResult, synthesize
 BARS = {"penetration_max_m": 5e-4, "body_penetration_max_m": 1e-3, "contact_work_ratio": 0.02}
 
 
-def pushed(force: float, heading: float = 0.0, seconds: float = 1.8, **options: float) -> SynthesisResult:
+def pushed(force: float, heading: float = 0.0, seconds: float = 1.5, **options: float) -> SynthesisResult:
     """A figure pushed at the chest by so many newtons toward a heading [deg]; these bars hold in all runs."""
     way = np.radians(heading)
-    push = Push("chest", (force * float(np.cos(way)), force * float(np.sin(way)), 0.0), 0.5, 0.1)
+    push = Push("chest", (force * float(np.cos(way)), force * float(np.sin(way)), 0.0), 0.2, 0.1)
     result = synthesize(
         "wall",
         pushes=(push,),
