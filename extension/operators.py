@@ -169,6 +169,7 @@ class POISE_OT_add_push(bpy.types.Operator):
         arrow.rotation_euler = (0.0, np.pi / 2.0, 0.0)  # along x
         own = arrow.poise
         own.is_push, own.target, own.bone, own.frame = True, armature, bone, context.scene.frame_current
+        own.force = _fitting_force(armature, context.scene)
         context.scene.collection.objects.link(arrow)
         if context.object is not None and context.object.mode != "OBJECT":
             bpy.ops.object.mode_set(mode="OBJECT")
@@ -179,6 +180,18 @@ class POISE_OT_add_push(bpy.types.Operator):
         context.scene.poise.armature = chosen
         server.begin(program(context))  # while the arrow is turned
         return {"FINISHED"}
+
+
+PERSON, FORCE = 1.7, 200.0
+"""Size of a person [m], and a push that one feels [N]."""
+
+
+def _fitting_force(armature, scene):
+    """The same push for a figure of another size: weight grows with its third power."""
+    ends = np.array([end for bone in armature.data.bones for end in (bone.head_local, bone.tail_local)])
+    scale = rig.unit(scene) * np.mean(np.abs(armature.matrix_world.to_scale()))
+    size = np.ptp(ends, axis=0).max() * scale / PERSON
+    return FORCE if 0.7 < size < 1.4 else float(f"{FORCE * size**3:.1g}")
 
 
 def _trunk(armature):

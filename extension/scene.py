@@ -94,7 +94,7 @@ class PoiseObject(bpy.types.PropertyGroup):
         name="Bone", description="What it pushes. Move the arrow to another bone, or choose it here", update=_stay
     )
     seat: FloatVectorProperty(description="Where the arrow was when its bone was chosen", subtype="XYZ")
-    force: FloatProperty(name="Force [N]", default=200.0, min=0.0, max=1e5, description="Newtons, along the arrow")
+    force: FloatProperty(name="Force [N]", default=200.0, min=0.0, max=1e7, description="Newtons, along the arrow")
     frame: IntProperty(name="Frame", default=1, description="Frame in which it begins")
     duration: FloatProperty(name="Seconds", default=0.2, min=0.001, max=100.0)
     flight: StringProperty()

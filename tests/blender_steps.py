@@ -262,6 +262,7 @@ def strange() -> None:
         still = float(np.abs(seen(scene.poise.armature) - before).max()) / size
         scene.frame_set(10)
         bpy.ops.poise.add_push()
+        said["forces"] = [o.poise.force for o in part("scene").pushes(scene, armature)]
         bpy.ops.poise.simulate()
         once = seen(scene.poise.armature)
         bpy.ops.poise.simulate()
@@ -278,6 +279,10 @@ def strange() -> None:
             "drawn": float(np.abs(drawn - seen(scene.poise.armature)[9].mean(axis=0)).max()) / size,
             "armatures": sum(o.type == "ARMATURE" for o in bpy.data.objects),
         }
+    armature.scale = (0.4, 0.4, 0.4)
+    bpy.context.view_layer.update()
+    bpy.ops.poise.add_push()
+    said["forces"] += [bpy.context.object.poise.force]
     said["refused"] = {}
     for case in ("rest position", "edit mode", "disabled", "stretched time", "linked"):
         set_up(case)

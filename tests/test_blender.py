@@ -147,6 +147,7 @@ def test_scenes_of_strangers_come_back(done: tuple[Path, dict[str, Any]]) -> Non
         assert said["drawn"] < 2.0, f"{case}: what is drawn is where the figure is"
         if case != "nla off":  # a track below is no action that could be put back
             assert said["again"] < CLOSE, f"{case}: a simulation again shoves the shoved figure"
+    assert done[1]["forces"] == [200.0, 10.0], "a figure of 0.4 times the size is pushed with 0.06 times the force"
     refused = done[1]["refused"]
     assert "Choose Pose Position" in refused["rest position"]
     assert "Leave edit mode" in refused["edit mode"]
