@@ -279,7 +279,7 @@ def strange() -> None:
             "drawn": float(np.abs(drawn - seen(scene.poise.armature)[9].mean(axis=0)).max()) / size,
             "armatures": sum(o.type == "ARMATURE" for o in bpy.data.objects),
         }
-    armature.scale = (0.4, 0.4, 0.4)
+    bpy.context.scene.poise.armature.scale = (0.4, 0.4, 0.4)
     bpy.context.view_layer.update()
     bpy.ops.poise.add_push()
     said["forces"] += [bpy.context.object.poise.force]
