@@ -77,7 +77,7 @@ def test_an_archive_that_is_damaged_is_one_sentence(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", trans=np.zeros((5, 3)), poses=np.zeros((4, 66)), mocap_framerate=60.0)
     np.savez(tmp_path / "c.npz", trans=np.zeros((5, 3)), poses=np.zeros((5, 66)))
     np.savez(tmp_path / "d.npz", trans=np.array([{}], dtype=object), poses=np.zeros((5, 66)))
-    for name, words in (("b", "shape"), ("c", "frames a second"), ("d", "damaged")):
+    for name, words in (("b", "shape"), ("c", "frames a second"), ("d", "is a pickle")):
         with pytest.raises(poise.FileFormatError, match=words):
             poise.load(tmp_path / f"{name}.npz")
     (tmp_path / "e.npz").write_bytes(whole.read_bytes()[:900])

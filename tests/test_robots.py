@@ -174,6 +174,23 @@ def test_receivers_find_what_they_read(robot: Robot, tmp_path: Path) -> None:
     assert state["rigid_body_rot"][0, 0].tolist() == pytest.approx([0.0, 0.0, 0.0, 1.0])
 
 
+def test_no_pickle_is_opened(robot: Robot, tmp_path: Path) -> None:
+    class Planted:
+        def __reduce__(self) -> tuple[Any, tuple[Path]]:
+            return Path.touch, (tmp_path / "opened",)
+
+    robot_file(tmp_path)
+    for name in ("a.pkl", "b.motion", "c.npz", "d.npy"):
+        (tmp_path / name).write_bytes(pickle.dumps({"fps": 30, "frames": Planted()}))
+    planted = np.array([Planted()], dtype=object)
+    np.savez(tmp_path / "e.npz", fps=[30.0], joint_pos=planted, body_pos_w=[0.0], body_quat_w=[0.0])
+    np.savez(tmp_path / "f.npz", poses=planted, trans=np.zeros((1, 3)), betas=[0.0], mocap_framerate=30.0)
+    for path in sorted(tmp_path.glob("?.*")):
+        with pytest.raises(poise.FileFormatError, match="pickle" if path.stem in "abef" else None):
+            poise.load(path)
+    assert not (tmp_path / "opened").exists()
+
+
 def test_feet_that_stand_carry_the_weight(robot: Robot, tmp_path: Path) -> None:
     clip = clip_of(poise.load(csv_of(robot, tmp_path / "steps.csv")), robot)
     feet = [robot.body_names.index(f"{side}_{part}") for side in ("left", "right") for part in ("foot", "toe")]

@@ -49,6 +49,7 @@ ELSEWHERE = {
         "Motion its skeleton, times, translations and rotations, or write BVH."
     ),
     ".pkl": "A pickle runs code when it is opened, so Poise never does. Export BVH, glTF or DeepMimic's .txt from it.",
+    ".motion": "It is a pickle of PyTorch, and a pickle runs code when it is opened. Export BVH, glTF or npz from it.",
     ".vmd": "Load model and motion in Blender with the mmd_tools add-on, and export .glb.",
     ".anim": "Bake the clip in the program that made it and export FBX.",
     ".htr": "Convert it to BVH in the program that recorded it.",

@@ -96,6 +96,9 @@ def some_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
             if total > min(MOST_UNPACKED, max(MAX_INFLATED, MAX_RATIO * size)):
                 raise FileFormatError(f"It claims to unpack to {total} bytes.", path=path, cure=cure)
             for name in wanted:
+                if _is_pickle(archive, infos[name].filename):
+                    problem = f"Its array {name!r} is a pickle, which runs code when it is opened."
+                    raise FileFormatError(problem, path=path, cure="Save it as an array of numbers.")
                 array = np.lib.format.read_array(io.BytesIO(archive.read(infos[name])), allow_pickle=False)
                 found[name] = array if array.dtype.kind in "US" else array.astype(np.float64)
     except FileFormatError:
@@ -103,6 +106,12 @@ def some_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any
     except DAMAGED as error:
         raise FileFormatError(f"The zip is damaged: {error}.", path=path, cure=cure) from error
     return found
+
+
+def _is_pickle(archive: zipfile.ZipFile, name: str) -> bool:
+    """Whether an array of an archive is one of Python objects, by its heading."""
+    with archive.open(name) as file:
+        return b"'descr': '|O'" in file.read(256)
 
 
 def write(motion: Motion, path: Path) -> None:
