@@ -168,12 +168,10 @@ def test_trc_of_strangers(tmp_path: Path) -> None:
     assert read_markers(path, ReadOptions()).fps == 50.0
     path.write_text(plain.replace("\tHead", "\t"))
     assert read_markers(path, ReadOptions()).names == ("Toe", "Knee", "marker 3")
-    for text in (
-        plain.replace("\t4\t3\tmm", "\t4\t0\tmm").replace("Toe", "").replace("Knee", "").replace("Head", ""),
-        "",
-    ):
+    nobody = plain.replace("\t4\t3\tmm", "\t4\t0\tmm").replace("Toe", "").replace("Knee", "").replace("Head", "")
+    for text, words in ((nobody, "states 0 markers"), ("", "ends within its heading")):
         path.write_text(text)
-        with pytest.raises(poise.FileFormatError):
+        with pytest.raises(poise.FileFormatError, match=words):
             read_markers(path, ReadOptions())
 
 

@@ -126,8 +126,8 @@ class Anatomy:
         skeleton = self.skeleton
         named = [j for j, name in enumerate(skeleton.names) if simple_name(name).endswith(HEADS)]
         if named:  # a guide or a control of the rig moves no skin
-            has_skin = [j for j in named if skeleton.skin is None or skeleton.skin[skeleton.carried_by(j)].sum() > 0.0]
-            return (has_skin or named)[0]
+            skinned = [j for j in named if skeleton.skin is None or skeleton.skin[skeleton.carried_by(j)].sum() > 0.0]
+            return (skinned or named)[0]
         if not self.arms:
             return None
         paired = {int(j) for limb in (*self.arms, *self.legs) for j in skeleton.carried_by(limb.first)}
@@ -346,7 +346,8 @@ def _common(skeleton: Skeleton, a: int, b: int) -> int:
 
 
 ASIDE = 0.5
-"""A fork of trunk and legs lies aside if the hips are nearer than this to where the trunk begins, over its way [1]."""
+"""A fork of trunk and legs lies aside if the trunk's first joint is nearer to the hips than this share of its distance
+from the fork [1]."""
 UPRIGHT_SHARE = 0.6
 """A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
 HEAD, SOLE = 0.2, 0.1

@@ -19,11 +19,13 @@ from poise.core.typing import Array
 from poise.io.files import read_bytes
 
 BLOCK = 512
-"""Bytes [1]."""
+"""Length of a block [bytes]."""
 MARK = 0x50
+"""Second byte of every C3D."""
 INTEL, DEC, MIPS = 84, 85, 86
+"""Numbers of the processors."""
 FULL = 0xFFFF
-"""Last frame in the heading of a file that has more than that."""
+"""Last frame as the heading gives it for a file that has more frames than that."""
 AGAIN = "Export it again from the program that recorded it."
 
 
@@ -34,7 +36,7 @@ class Points:
     Attributes:
         names: Of each point.
         places: In units of the file, shape (F, N, 3); NaN where a point was not seen.
-        fps: [1/s].
+        fps: Frame rate [1/s].
         unit: As the file says it, or "".
         up: Axis that is vertical on its screen, such as "+Z", or "".
     """
@@ -60,6 +62,7 @@ def read_points(path: Path) -> Points:
 
 
 def _points(data: bytes) -> Points:
+    """The same from the bytes of a file; raises ValueError for what is wrong with them."""
     if len(data) < 2 * BLOCK or data[1] != MARK:
         raise ValueError("its heading is missing")
     at = (max(data[0], 1) - 1) * BLOCK
@@ -70,46 +73,46 @@ def _points(data: bytes) -> Points:
         kind = INTEL  # some write no processor at all
     order = ">" if kind == MIPS else "<"
     heading = struct.unpack_from(f"{order}9H", data, 2)
-    points, analog, first, last, start = heading[0], heading[1], heading[2], heading[3], heading[7]
+    count, analog, first, last, start = heading[0], heading[1], heading[2], heading[3], heading[7]
     scale, fps = _float(data, 12, kind), _float(data, 20, kind)
-    known = _parameters(data, at + 4, order, kind)
-    numbers = {name: float(known[f"POINT:{name}"][0]) for name in ("SCALE", "RATE") if _is_number(known, name)}
-    fps = numbers.get("RATE", fps) if not 0.0 < fps < 1e5 else fps
-    scale = numbers.get("SCALE", scale) if scale == 0.0 or not np.isfinite(scale) else scale
-    whole = scale > 0.0
-    size = 2 if whole else 4
-    if points == 0:
+    parameters = _parameters(data, at + 4, order, kind)
+    if not 0.0 < fps < 1e5:
+        fps = _number(parameters, "RATE", fps)
+    if scale == 0.0 or not np.isfinite(scale):
+        scale = _number(parameters, "SCALE", scale)
+    if count == 0:
         return Points((), np.empty((0, 0, 3)), fps, "", "")
+    size = 2 if scale > 0.0 else 4  # whole numbers, which the scale multiplies, or floating-point ones
     begin, stated = (start - 1) * BLOCK, last - first + 1
     if begin < BLOCK or begin >= len(data):
-        raise ValueError(f"it states {points} points and data from block {start}")
+        raise ValueError(f"it states {count} points and data from block {start}")
     # some count the analog samples of a frame, some those of one moment: what fits the length of the file
-    strides = {size * (4 * points + analog * times) for times in (1, max(heading[8], 1))}
-    stride = min(strides, key=lambda bytes_: (abs(begin + stated * bytes_ - len(data)), bytes_))
-    held = (len(data) - begin) // stride
-    count = held if last == FULL else min(held, stated)
-    if count < 1:
+    strides = {size * (4 * count + analog * times) for times in (1, max(heading[8], 1))}
+    stride = min(strides, key=lambda length: (abs(begin + stated * length - len(data)), length))
+    present = (len(data) - begin) // stride
+    frames = present if last == FULL else min(present, stated)
+    if frames < 1:
         raise ValueError("no frame of it is whole")
-    table = np.frombuffer(data, np.uint8, count * stride, begin).reshape(count, stride)[:, : 4 * size * points]
-    if whole:
-        raw = table.copy().view(f"{order}i2").reshape(count, points, 4).astype(np.float64)
-        places, seen = scale * raw[:, :, :3], raw[:, :, 3] >= 0.0
-    else:
-        raw = _floats(table, kind).reshape(count, points, 4)
-        places, seen = raw[:, :, :3], raw[:, :, 3] >= 0.0
-    places = np.where((seen & np.isfinite(places).all(axis=2))[:, :, None], places, np.nan)
-    labels = [name for k in ("", *range(2, 100)) for name in known.get(f"POINT:LABELS{k}", ())]
-    names = tuple(str(labels[k]) if k < len(labels) and labels[k] else f"point {k + 1}" for k in range(points))
-    return Points(names, places, fps, _word(known, "UNITS"), _word(known, "Y_SCREEN"))
+    table = np.frombuffer(data, np.uint8, frames * stride, begin).reshape(frames, stride)[:, : 4 * size * count]
+    raw = table.copy().view(f"{order}i2").astype(np.float64) if scale > 0.0 else _floats(table, kind)
+    raw = raw.reshape(frames, count, 4)  # place and residual, which is negative where a point was not seen
+    places = scale * raw[:, :, :3] if scale > 0.0 else raw[:, :, :3]
+    is_seen = (raw[:, :, 3] >= 0.0) & np.isfinite(places).all(axis=2)
+    labels = [name for k in ("", *range(2, 100)) for name in parameters.get(f"POINT:LABELS{k}", ())]
+    names = tuple(str(labels[k]) if k < len(labels) and labels[k] else f"point {k + 1}" for k in range(count))
+    places = np.where(is_seen[:, :, None], places, np.nan)
+    return Points(names, places, fps, _word(parameters, "UNITS"), _word(parameters, "Y_SCREEN"))
 
 
-def _is_number(known: dict[str, list[str] | Array], name: str) -> bool:
-    values = known.get(f"POINT:{name}", [])
-    return len(values) > 0 and not isinstance(values[0], str)
+def _number(parameters: dict[str, list[str] | Array], name: str, otherwise: float) -> float:
+    """First value of a parameter of POINT that holds numbers."""
+    values = parameters.get(f"POINT:{name}", [])
+    return float(values[0]) if len(values) and not isinstance(values[0], str) else otherwise
 
 
-def _word(known: dict[str, list[str] | Array], name: str) -> str:
-    values = known.get(f"POINT:{name}", [])
+def _word(parameters: dict[str, list[str] | Array], name: str) -> str:
+    """First value of a parameter of POINT that holds words, or ""."""
+    values = parameters.get(f"POINT:{name}", [])
     return values[0] if len(values) and isinstance(values[0], str) else ""
 
 
@@ -154,11 +157,12 @@ def _values(data: bytes, at: int, order: str, kind: int) -> list[str] | Array:
 
 
 def _float(data: bytes, at: int, kind: int) -> float:
+    """The floating-point number that begins at a byte."""
     return float(_floats(np.frombuffer(data, np.uint8, 4, at)[None], kind)[0, 0])
 
 
 def _floats(table: np.ndarray, kind: int) -> Array:
-    """Rows of bytes (F, 4 n) as numbers (F, n). DEC's have their halves swapped and are 4 times too large."""
+    """Rows of bytes (F, 4 n) as numbers (F, n). Those of DEC have their halves swapped and are 4 times too large."""
     if kind == DEC:
         halves = table.reshape(len(table), -1, 2, 2)[:, :, ::-1]
         return 0.25 * np.ascontiguousarray(halves).reshape(len(table), -1).view("<f4").astype(np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 KTIME = 46186158000
 """Units of time of an FBX in a second."""
 NEAR = KTIME // 10000
-"""Keys no farther apart are at one time."""
+"""Keys no farther apart than this, 0.1 ms, are at one time [units of an FBX]."""
 CONSTANT, LINEAR, CUBIC, AUTO, TCB, USER = 2, 4, 8, 0x100, 0x200, 0x400
 CLAMPED, EVEN, PROGRESSIVE, RIGHT_WEIGHT, LEFT_WEIGHT = 0x1000, 0x2000, 0x4000, 0x1000000, 0x2000000
 """Bits that say how a key of an FBX goes to the next."""
@@ -287,7 +287,7 @@ def key_first_axes(root: Any, changed: dict[int, dict]) -> bool:
 
 
 def joined(times: list) -> tuple[np.ndarray, np.ndarray]:
-    """All times in order, and which of them the first list lacks; those nearer than NEAR count as one."""
+    """All times of some lists in order, and which of them the first list lacks; times within NEAR count as one."""
     own, new = np.array(times[0], np.int64), np.unique(np.concatenate([np.array(one, np.int64) for one in times]))
     if len(own):
         k = np.searchsorted(own, new)

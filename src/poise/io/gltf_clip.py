@@ -12,7 +12,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.errors import MOST_LISTED, known_names
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.io.format import CHOOSE_CLIP
 from poise.io.gltf_document import GltfDocument
 
@@ -26,8 +26,8 @@ SPARSE = 9.0
 """Keys at a lower rate are sampled at a multiple of it [1/s]."""
 MAX_VALUES = 4_000_000
 """Most frames times joints that are made up between keys that are on no common grid."""
-USUAL_RATES, FEW = (24.0, 25.0, 30.0, 50.0, 60.0), 0.3
-"""Rates [1/s] of which one is taken if fewer than this share of the keys miss its frames [1]."""
+USUAL_RATES, FEW_KEYS = (24.0, 25.0, 30.0, 50.0, 60.0), 0.3
+"""Usual frame rates [1/s]; one is taken if fewer than this share of the keys miss its frames [1]."""
 
 
 @dataclass(frozen=True)
@@ -289,27 +289,27 @@ def _grid(
     fps = count / length
     if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
         fps = float(round(fps))
-    if length > 0.0 and _off(keys, fps).mean() > 0.0:  # keys further apart than their grid, or of several rates
-        whole = [rate for rate in USUAL_RATES if abs(length * rate - round(length * rate)) < SAME_TIME]
-        most = next((rate for rate in whole if _off(keys, rate).mean() < FEW), 0.0)
+    if length > 0.0 and _off_grid(keys, fps).any():  # keys further apart than their grid, or of several rates
+        fitting = [rate for rate in USUAL_RATES if abs(length * rate - round(length * rate)) < SAME_TIME]
+        usual = next((rate for rate in fitting if _off_grid(keys, rate).mean() < FEW_KEYS), 0.0)
         finer = max(round(length / float(gaps[gaps > 0.1 * step].min())), 1) / length
-        if most:
-            fps, count, step = most, round(length * most), 1.0 / most
-        elif finer <= max(USUAL_RATES) + SAME_TIME and not _off(keys, finer).any():
+        if usual:
+            fps, count, step = usual, round(length * usual), 1.0 / usual
+        elif finer <= max(USUAL_RATES) + SAME_TIME and not _off_grid(keys, finer).any():
             fps, count = finer, round(length * finer)
         if abs(fps - round(fps)) < 1e-5 * fps:
             fps = float(round(fps))
-    frames = (keys - start) * fps
-    rounding = min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)
-    hits_keys = bool(np.abs(frames - np.round(frames)).max() < max(SAME_TIME, rounding))
+    hits_keys = not _off_grid(keys, fps).any()
     if hits_keys:
-        is_every = len(np.unique(np.round(frames))) == count + 1
+        is_every = len(np.unique(np.round((keys - start) * fps))) == count + 1
         reason = "the frames are the keys" if is_every else "the keys lie on this grid; frames between them are sampled"
         close = sum(int((np.diff(np.round((c.times - start) * fps)) < 1).sum()) for c in channels)
         if close:
             hits_keys, reason = False, f"{reason}; {close} keys stand so close to another that no frame shows them"
-    elif fps in USUAL_RATES and _off(keys, fps).mean() < FEW:
-        reason = f"{100.0 * (1.0 - _off(keys, fps).mean()):.0f} % of the keys lie on this grid; the others are between"
+    elif fps in USUAL_RATES and _off_grid(keys, fps).mean() < FEW_KEYS:
+        reason = (
+            f"{100.0 * (1.0 - _off_grid(keys, fps).mean()):.0f} % of the keys lie on this grid; the others are between"
+        )
     else:
         fps = DEFAULT_FPS if step > 1.5 / 60.0 else 60.0
         count = max(1, int(np.ceil(length * fps - SAME_TIME)))
@@ -328,12 +328,11 @@ def _grid(
     return start, np.arange(count + 1) / fps, reason, hits_keys
 
 
-def _off(keys: Array, fps: float) -> Array:
-    """Which keys [s] are on no frame at a rate [1/s] that begins at the first."""
+def _off_grid(keys: Array, fps: float) -> Flags:
+    """Which keys (K,) [s] lie on no frame, if frames begin at the first key and follow at a rate [1/s]."""
     frames = (keys - keys[0]) * fps
-    return np.abs(frames - np.round(frames)) > max(
-        SAME_TIME, min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)
-    )
+    rounding = min(2.0 * float(np.spacing(np.float32(keys[-1]))) * fps, 0.2)  # keys are kept in single precision
+    return np.abs(frames - np.round(frames)) >= max(SAME_TIME, rounding)
 
 
 def sample(channel: Channel, times: Array) -> Array:

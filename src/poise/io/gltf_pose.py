@@ -20,7 +20,7 @@ from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
 from poise.io.gltf_mesh import SkinnedMesh, lowest_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
-from poise.io.gltf_tree import UNIFORM, GltfTree, find_tree, mirrored, node_parents
+from poise.io.gltf_tree import UNIFORM, GltfTree, are_even, find_tree, mirrored, node_parents
 
 EXACT = 1e-6
 """A joint scales its children evenly if its scales agree this well; else each axis of their places has its own [1]."""
@@ -129,7 +129,7 @@ def parent_scales(tree: GltfTree, turned: Array, scales: Array) -> Array:
     A node of uneven scale also shears what lies beyond the next joint; `turned` are the rotations of the nodes.
     """
     turns, factor = rotations.to_matrix(turned), np.empty((*scales.shape, 3))
-    even = np.ptp(scales, axis=-1) <= 1e-6 * np.abs(scales).max(axis=-1)
+    even = are_even(scales, EXACT)
     for j, p in enumerate(tree.parents.tolist()):
         if p < 0:
             factor[..., j, :, :] = tree.above_scale * np.eye(3)

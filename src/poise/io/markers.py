@@ -29,7 +29,7 @@ NO_SKELETON = (
 )
 UNSURE = 0.6
 """Confidence in an up axis or a unit that the file does not state [1]."""
-USUAL = 0.001
+USUAL_UNIT = 0.001
 """Meters per unit of a file that states none."""
 
 
@@ -104,12 +104,13 @@ def read_markers(path: Path, options: ReadOptions) -> Markers:
     if factor is None or not (np.isfinite(fps) and fps > 0.0):
         problem = f"Its unit is {unit!r} and its rate {fps:g}."
         raise FileFormatError(problem, path=path, cure="Give --unit and --source-fps.")
-    if options.unit is not None or unit:
-        evidence = {"unit": Evidence(factor, 1.0, "as its user says" if options.unit else f"the file says {unit}")}
+    if options.unit is not None:
+        known = Evidence(factor, 1.0, "as its user says")
+    elif unit:
+        known = Evidence(factor, 1.0, f"the file says {unit}")
     else:
-        evidence = {
-            "unit": Evidence(factor, UNSURE, "such files are nearly always in millimeters; this one says nothing")
-        }
+        known = Evidence(factor, UNSURE, "such files are nearly always in millimeters; this one says nothing")
+    evidence = {"unit": known}
     if options.up is not None:
         up, sure, why = options.up, 1.0, "as its user says"
     elif up:
@@ -123,10 +124,10 @@ def read_markers(path: Path, options: ReadOptions) -> Markers:
 
 
 def _unit(words: str) -> float | None:
-    """Meters per unit; None for an unknown one. Some files cut the word: "mete"."""
+    """Meters per unit; None for an unknown one. Some files cut the word short: "mete"."""
     starts = {"met": 1.0, "cent": 0.01, "mill": 0.001}
-    spelled = next((size for start, size in starts.items() if words.lower().startswith(start)), None)
-    return UNITS.get(words.lower(), spelled) if words else USUAL
+    spelled = next((meters for start, meters in starts.items() if words.lower().startswith(start)), None)
+    return UNITS.get(words.lower(), spelled) if words else USUAL_UNIT
 
 
 def _upright(places: Array) -> tuple[str, str]:
@@ -150,9 +151,9 @@ def _trc(path: Path) -> tuple[list[str], Array, float, str, str]:
 
     if len(lines) < 6:
         refuse("It ends within its heading.", max(len(lines), 1))
-    heads, values = ([f.strip() for f in line.split(mark)] for line in lines[1:3])
-    heads, told = [f for f in heads if f], [f for f in values if f]  # some put two marks between two values
-    facts = dict(zip(heads, told if len(told) == len(heads) else values))
+    fields, values = ([f.strip() for f in line.split(mark)] for line in lines[1:3])
+    fields, filled = [f for f in fields if f], [f for f in values if f]  # some put two marks between two values
+    facts = dict(zip(fields, filled if len(filled) == len(fields) else values))
     try:
         fps, count = float(facts["DataRate"]), int(facts["NumMarkers"])
     except (KeyError, ValueError):

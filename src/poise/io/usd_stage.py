@@ -194,9 +194,10 @@ def _without_instances(path: Path, stage: Any) -> bool:
 
 
 def _apply_bindings(stage: Any, prims: list[Any]) -> None:
-    """Let prims that say what binds them to a skeleton have SkelBindingAPI: older exporters left that out.
+    """Apply SkelBindingAPI to prims that are bound to a skeleton without it, as older exporters leave them.
 
-    A skeleton whose meshes alone say its animation gets it from them. A session's edits, which no file gets.
+    Then OpenUSD also finds an animation that only the meshes of a skeleton name. The edits go to the session
+    layer, which is never saved.
     """
     stage.SetEditTarget(stage.GetSessionLayer())
     for prim in prims:
