@@ -14,6 +14,9 @@ from mathutils import Matrix
 
 from .server import PoiseError, packed
 
+LARGE, SMALL = 15.0, 0.1
+"""A figure beyond these sizes is seldom meant so [m]."""
+
 SKEW = 1e-3
 """Bones whose axes are less square than this cannot be read [1]."""
 
@@ -70,10 +73,6 @@ def frame_rate(scene):
 def unit(scene):
     """Meters of one unit of Blender."""
     return 1.0 if scene.unit_settings.system == "NONE" else scene.unit_settings.scale_length
-
-
-LARGE, SMALL = 15.0, 0.1
-"""A figure beyond these sizes is seldom meant so [m]."""
 
 
 def read(armature, scene, first, last):

@@ -108,12 +108,12 @@ def pushes(scene, armature):
 
 def move_pushes(scene, made):
     """An arrow that was moved pushes the bone nearest to its start, in the frame in which it begins."""
-    above, size = np.array(made.message["parents"]), rig.unit(scene)
+    above, unit = np.array(made.message["parents"]), rig.unit(scene)
     begin = np.maximum(above, 0)
     for empty in pushes(scene, made.armature):
-        own, at = empty.poise, size * np.array(empty.location)
+        own, at = empty.poise, unit * np.array(empty.location)
         is_carried = empty.animation_data is not None or empty.parent is not None
-        if is_carried or np.linalg.norm(at - size * np.array(own.seat)) < 1e-3:
+        if is_carried or np.linalg.norm(at - unit * np.array(own.seat)) < 1e-3:
             continue
         places = made.places[min(max(own.frame - made.frames[0], 0), len(made.places) - 1)]
         along = places - places[begin]
@@ -187,7 +187,7 @@ def _box(thing):
 
 def read_bodies(scene, frame):
     """Boxes around the meshes of the collection of bodies, where they are in this frame."""
-    collection, found, size, now = scene.poise.bodies, [], rig.unit(scene), scene.frame_current_final
+    collection, found, unit, now = scene.poise.bodies, [], rig.unit(scene), scene.frame_current_final
     if collection is None:
         return found
     scene.frame_set(frame)
@@ -197,8 +197,8 @@ def read_bodies(scene, frame):
             found.append(
                 {
                     "name": thing.name,
-                    "half": list(size * half),
-                    "position": list(size * middle),
+                    "half": list(unit * half),
+                    "position": list(unit * middle),
                     "rotation": list(turn.normalized()),
                     "mass": thing.poise.mass,
                 }
@@ -207,8 +207,8 @@ def read_bodies(scene, frame):
     return found
 
 
-def write_bodies(made, data, size):
-    """Bodies that moved get an action each; one that they had keeps its keys. `size` is the unit [m]."""
+def write_bodies(made, data, unit):
+    """Bodies that moved get an action each; one that they had keeps its keys. `unit` is that of Blender [m]."""
     for body in data:
         thing = bpy.data.objects.get(body["name"])
         if thing is None:
@@ -219,7 +219,7 @@ def write_bodies(made, data, size):
         above = thing.matrix_world @ thing.matrix_basis.inverted()
         rows = []
         for place, turned in zip(unpacked(body["positions"]), unpacked(body["rotations"])):
-            there = Matrix.LocRotScale(Vector(place) / size, Quaternion(turned), None) @ inside
+            there = Matrix.LocRotScale(Vector(place) / unit, Quaternion(turned), None) @ inside
             place, turned, _ = (above.inverted() @ there).decompose()
             rows.append((*place, *turned))
         frames = made.frames[0] + unpacked(body["times"]) * made.fps

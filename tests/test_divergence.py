@@ -27,7 +27,7 @@ def test_a_blow_that_diverges_is_simulated_with_shorter_steps(blow: poise.Push) 
 
 
 @pytest.mark.long
-def test_a_fall_that_gained_energy_does_not() -> None:
+def test_a_fall_that_once_gained_energy_gains_none() -> None:
     motion = poise.load(poise.sample_path("walk"), height="1.07m").cut(0.0, 3.0)  # 12 J at its own rate on one machine
     result = poise.simulate(motion, pushes=[poise.Push("chest", (794.0, 97.5, 0.0), 0.5, 0.2)])
     mass = poise.Character.fit(motion).mass

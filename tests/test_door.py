@@ -147,6 +147,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "normals of other contacts": (lambda: Contacts(np.array([0, 1]), up(3)), r"has shape \(3, 3\)"),
     "normals not finite": (lambda: Contacts(np.array([0]), np.nan * up(1)), "finite"),
     "long normals": (lambda: Contacts(np.array([0, 1]), 2.0 * up(2)), "give 1"),
+    "normals that are long and short": (lambda: Contacts(np.array([0, 1]), up(2) * [[2.0**0.5], [0.0]]), "give 1"),
     "no normals": (lambda: Contacts(np.array([0]), np.zeros((1, 3))), "give 1"),
     "frictions of other contacts": (lambda: Contacts(np.array([0, 1]), up(2), np.array([0.5])), "friction has shape"),
     "grips of other contacts": (lambda: Contacts(np.array([0]), up(1), grips=np.array([True, True])), "grips"),

@@ -31,7 +31,7 @@ def test_a_variant_follows_from_its_seed_and_number(walk: poise.Motion) -> None:
     assert len({v.words for v in first}) == 30
     assert any(v.terrain != "flat" for v in first)
     assert any(v.size != 1.0 for v in first)
-    assert any(v.bodies for v in first)
+    assert any(v.crates for v in first)
     assert any(v.responsiveness != 1.0 for v in first)
     assert all(v.words for v in first)
 
@@ -79,7 +79,7 @@ def test_crates_and_responsiveness_change_the_motion(walk: poise.Motion) -> None
         vary.shape_of(vary.make(part, character, variant, before, poise.World).motion)
         for variant in (
             vary.Variant(),
-            vary.Variant(bodies=(crate,)),
+            vary.Variant(crates=(crate,)),
             vary.Variant(pushes=(push,)),
             vary.Variant(pushes=(push,), responsiveness=0.65),
         )

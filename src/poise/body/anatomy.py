@@ -177,11 +177,11 @@ def left_from_right(skeleton: Skeleton, twins: Mapping[int, tuple[str, int]], le
 
 
 ONE_BUILD = 0.02
-"""Bones of two mirrored limbs are as long within this share [1]."""
+"""Bones of two mirrored limbs have equal lengths within this share [1]."""
 
 
 def have_one_build(first: Array, second: Array) -> bool:
-    """Whether the bones of two limbs, three and more, are as long one by one; a pose in mid-stride does not matter."""
+    """Whether two limbs of three or more bones have bones of equal length, one by one, in whatever pose they are."""
     return len(first) == len(second) > 2 and np.allclose(first, second, rtol=ONE_BUILD)
 
 

@@ -259,8 +259,8 @@ def fit_stages(source: Motion | Skeleton | Sequence[Motion], *, mass: float | No
     every_pose = gather_poses(source)
     poses = every_pose.thinned(MOST_POSES)
     anatomy = find_anatomy(poses)
-    if anatomy.doubt and "doubt told" not in poses.skeleton.found:  # once for all clips of a skeleton
-        poses.skeleton.found["doubt told"] = True
+    if anatomy.doubt and "has warned of doubt" not in poses.skeleton.found:  # once for all clips of a skeleton
+        poses.skeleton.found["has warned of doubt"] = True
         warnings.warn(anatomy.doubt, MotionWarning, stacklevel=4)
     frames = make_frames(poses, anatomy)
     names = unique_names(poses.skeleton.names[j] for j in frames.joints)

@@ -205,8 +205,8 @@ def interpolate_q(character: Character, times: Array, q: Array, at: Array) -> Ar
     part = np.where(part < 1e-7, 0.0, np.where(part > 1.0 - 1e-7, 1.0, part))
     out = (1.0 - part)[:, None] * q[index] + part[:, None] * q[following]
     starts = [
-        at + (3 if body.kind == "free" else 0)
-        for at, body in zip(character.q_addresses, character.bodies, strict=True)
+        address + (3 if body.kind == "free" else 0)
+        for address, body in zip(character.q_addresses, character.bodies, strict=True)
         if body.kind != "hinge"
     ]
     turns = np.array(starts, dtype=np.int64)[:, None] + np.arange(4)

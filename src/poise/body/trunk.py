@@ -19,7 +19,7 @@ BELOW = 0.1
 """Least height of an upright figure's chest above its pelvis, as a share of the span [1]."""
 
 LITTLE = 0.3
-"""Feelers and ears move less than this share of the skin that the largest limbs do [1]."""
+"""Feelers and ears move less skin than this share of what the largest limbs move [1]."""
 
 
 def find_trunk(
@@ -121,7 +121,10 @@ def _named_leg(tree: JointTree, hub: int, pairs: list[Pair]) -> bool:
 
 
 def _stands_below(tree: JointTree, hub: int, chest: int, pairs: list[Pair]) -> bool:
-    """Whether the limbs on a fork have no telling names, stand at rest, and begin below the chest, whose hang free."""
+    """Whether a fork is the pelvis of an upright figure without telling names.
+
+    It lies below the chest, and in the rest pose its limbs stand on the ground while those of the chest hang free.
+    """
     rest, said = rest_pose(tree.skeleton)[0], {"arm", "leg", "other"}
     if any(tree.named(p) & said for p in pairs) or rest[hub, 2] > rest[chest, 2] - BELOW * tree.span:
         return False

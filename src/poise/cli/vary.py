@@ -274,7 +274,7 @@ def _as_data(drawn: Any, motion: Any) -> dict[str, Any]:
         "terrain": drawn.terrain,
         "crates": [
             {"place_m": list(c.place), "heading_rad": c.heading, "side_m": c.side, "mass_kg": c.mass}
-            for c in drawn.bodies
+            for c in drawn.crates
         ],
         "responsiveness": drawn.responsiveness,
         "pace": drawn.pace,

@@ -1,4 +1,4 @@
-"""Who does the clips of a folder: processes of this machine, or the workers of a Dask or Ray cluster."""
+"""Who does the clips of a folder: processes of this machine, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 

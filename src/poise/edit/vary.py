@@ -36,8 +36,8 @@ NOISE = math.radians(1.0)
 """White noise of a joint that no one would call another motion [rad]."""
 APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
-KEEN = math.log(1.6)
-"""Responsiveness is drawn between 1 / 1.6 and 1.6."""
+MOST_RESPONSIVE = 1.6
+"""Responsiveness is drawn between the inverse of this and this, evenly in its logarithm [1]."""
 OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
@@ -80,7 +80,7 @@ class Variant:
         style: How the upper body is carried, or None.
         pushes: Shoves.
         terrain: The ground, as `Terrain.parse` reads it; "flat" for none.
-        bodies: Crates that stand in its way.
+        crates: What stands in its way.
         responsiveness: How firmly it holds on and how fast it comes back, over the usual.
         pace: New duration over the old one.
         size: New height over the old one.
@@ -89,7 +89,7 @@ class Variant:
     style: Style | None = None
     pushes: tuple[Push, ...] = ()
     terrain: str = "flat"
-    bodies: tuple[Crate, ...] = ()
+    crates: tuple[Crate, ...] = ()
     responsiveness: float = 1.0
     pace: float = 1.0
     size: float = 1.0
@@ -103,7 +103,7 @@ class Variant:
             parts.append(f"push '{push.body} {force} @{push.start:.2f}+{push.duration:.2f}'")
         if self.terrain != "flat":
             parts.append(f"terrain {self.terrain}")
-        parts += [f"crate {c.mass:.1f} kg @{c.place[0]:.2f},{c.place[1]:.2f}" for c in self.bodies]
+        parts += [f"crate {c.mass:.1f} kg @{c.place[0]:.2f},{c.place[1]:.2f}" for c in self.crates]
         if self.responsiveness != 1.0:
             parts.append(f"responsiveness {self.responsiveness:.3f}")
         if self.pace != 1.0:
@@ -115,13 +115,13 @@ class Variant:
     @property
     def scene(self) -> str | None:
         """Its crates as `poise.World` reads them, or None."""
-        if not self.bodies:
+        if not self.crates:
             return None
         boxes = [
             f'<body name="crate {k + 1}" pos="{c.place[0]!r} {c.place[1]!r} {0.5 * c.side!r}" '
             f'quat="{math.cos(0.5 * c.heading)!r} 0 0 {math.sin(0.5 * c.heading)!r}"><freejoint/>'
             f'<geom type="box" size="{" ".join([repr(0.5 * c.side)] * 3)}" mass="{c.mass!r}"/></body>'
-            for k, c in enumerate(self.bodies)
+            for k, c in enumerate(self.crates)
         ]
         ground = '<geom type="plane" size="0 0 1"/>'
         return f"<mujoco><worldbody>{ground}{''.join(boxes)}</worldbody></mujoco>"
@@ -172,15 +172,22 @@ def draw(motion: Motion, character: Character, seed: int, index: int) -> Variant
         force = character.mass * speed / duration
         pushes.append(Push(body.name, (force * math.cos(angle), force * math.sin(angle), 0.0), start, duration))
     style = _draw_style(character, chance) if chance.random() < 0.9 else None
-    keen = math.exp(float(chance.uniform(-KEEN, KEEN))) if pushes and chance.random() < 0.6 else 1.0
-    bodies = ()
+    responsiveness = 1.0
+    if pushes and chance.random() < 0.6:
+        most = math.log(MOST_RESPONSIVE)
+        responsiveness = math.exp(float(chance.uniform(-most, most)))
+    crates = ()
     if travels and terrain == "flat" and chance.random() < 0.4:
-        bodies = _draw_crates(motion, character, chance)
-    return Variant(style, tuple(pushes), terrain, bodies, keen, pace, size)
+        crates = _draw_crates(motion, character, chance)
+    return Variant(style, tuple(pushes), terrain, crates, responsiveness, pace, size)
 
 
 def _draw_crates(motion: Motion, character: Character, chance: np.random.Generator) -> tuple[Crate, ...]:
-    """One to three crates beside the way of the root, no nearer to its beginning than a leg is long."""
+    """One to three crates on the way of the root or beside it, no nearer to its beginning than a leg is long.
+
+    For a person they are 12 to 30 cm large and up to 30 cm beside the way along each axis; they have 1 to 6 % of the
+    figure's mass.
+    """
     leg, found = character.leg_scale, []
     way = motion.world[0][:, pelvis(motion.skeleton), :2]
     ahead = way[np.linalg.norm(way - way[0], axis=1) > character.leg_length]
@@ -252,7 +259,7 @@ def make(
 
 
 def responsive(factor: float) -> Preset:
-    """The usual preset with limbs and body so many times as firm and as fast to come back."""
+    """The preset "recommended" with a figure that holds on so many times as firmly and comes back that much faster."""
     usual = load_preset("recommended")
     goal, giving = usual.goal, usual.giving
     return replace(

@@ -89,8 +89,8 @@ class Around(Surroundings, Protocol):
     def join(self, playback: Playback, way: Array) -> None:
         """Begin with the figure of a clip, which will go through horizontal places [m], shape (N, 2)."""
 
-    def given(self, pushes: Sequence[Force]) -> tuple[Given, float]:
-        """What the figure's next step is given, in which pushes act on it; and the frame that its clip comes to."""
+    def advance_clip(self, pushes: Sequence[Force]) -> tuple[Given, float]:
+        """Move the clip on by one step: what the figure is given for it, and the frame of the clip after it."""
         ...
 
     def report(self) -> dict[str, Any]:
@@ -228,7 +228,8 @@ def _run(
     playback = Playback(motion, character, ground, preset, options, rate, floor, get_up, belt)
     figure, q, times, frames = playback.figure, playback.q, playback.times, playback.frame_count
     playback.start()
-    simulated, reference, places = np.empty_like(q), q.copy(), np.arange(frames, dtype=np.float64)
+    simulated, reference = np.empty_like(q), q.copy()
+    clip_frames = np.arange(frames, dtype=np.float64)  # they fall behind where something holds the figure
     simulated[0] = figure.q
     if world is not None:
         world.join(playback, q[:: max(1, round(0.1 * rate)), :2])
@@ -241,7 +242,10 @@ def _run(
         for k in range(frames - 1):
             started = clock.perf_counter()
             active = [belt.force(p, lags[k], pace) for p in felt if p.is_on(figure.time)]
-            given, places[k + 1] = (playback.at(k, active), k + 1) if world is None else world.given(active)
+            if world is None:
+                given = playback.at(k, active)
+            else:
+                given, clip_frames[k + 1] = world.advance_clip(active)
             reference[k + 1] = given.following
             simulated[k + 1] = figure.advance(given)
             pace = belt.pace(pace, figure.fall is not None, playback.dt)
@@ -259,9 +263,10 @@ def _run(
         simulated = _blend(character, reference, simulated, amount, loose)
     own, played = playback.own[:done], kept
     shown = belt.on_spot(simulated, q[:done], own, lags)
-    is_slower = places[done - 1] < done - 1
+    is_slower = clip_frames[done - 1] < done - 1
     if is_slower:
-        own, played = np.array([playback.pose(place) for place in places[:done]]), _slower(kept, times, places[:done])
+        clip_frames = clip_frames[:done]
+        own, played = np.array([playback.pose(frame) for frame in clip_frames]), _slower(kept, times, clip_frames)
     result = carrying(_on_source(character, played, times, own, shown), ground)
     if belt.moves:
         result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
@@ -467,9 +472,15 @@ def _blend(character: Character, q: Array, simulated: Array, amount: float, loos
     return out
 
 
-def _slower(motion: Motion, times: Array, places: Array) -> Motion:
-    """A motion whose frames show what a clip that was held up had come to: its frame (S,) at each time (S,) [s]."""
-    at = np.interp(motion.times - motion.times[0], times, times[1] * places)
+def _slower(motion: Motion, times: Array, clip_frames: Array) -> Motion:
+    """The motion as it was played where something held it up.
+
+    Args:
+        motion: The clip.
+        times: Simulated times [s], shape (S,).
+        clip_frames: The simulated frame of the clip that was shown at each of them, shape (S,).
+    """
+    at = np.interp(motion.times - motion.times[0], times, times[1] * clip_frames)
     at += 1e-9 * np.arange(len(at))  # times rise
     return replace(motion.resampled(motion.times[0] + at), times=motion.times)
 

@@ -209,7 +209,8 @@ class Bodies:
     def let_meet(self, figure: int, *, ground: bool) -> None:
         """Whether a figure meets ground and itself here, as a ragdoll does, or knows them in its own step."""
         self.is_placed = False
-        (capsules, points), solid = self._own_geoms[figure], self.solid[figure]
+        solid = self.solid[figure]
+        capsules, points = self._own_geoms[figure]
         group = FIRST << figure
         self._m.geom_contype[points] = POINTS if ground else 0
         self._m.geom_contype[solid] = group | (POINTS if ground else 0)
@@ -254,7 +255,8 @@ class Bodies:
             busy: Bodies that something else pushes, which do not sleep.
         """
         d, contact = self._d, self._d.contact
-        known = np.flatnonzero((rows := contact.efc_address) >= 0)
+        rows = contact.efc_address
+        known = np.flatnonzero(rows >= 0)
         geoms = contact.geom[known]
         gaps = contact.dist[known] + (self._thick[geoms[:, 0]] + self._thick[geoms[:, 1]])
         reached = gaps + self._dt * np.minimum(d.efc_vel[rows[known]], 0.0) < self._margin

@@ -14,7 +14,7 @@ from poise.physics.mujoco_scene import GROUND
 TOUCH, TRIES = 0.02, 8
 """A part of a body that comes this near to something meets it [m]; to come there it is moved on at most so often."""
 APART = 1e-9
-"""What is nearer than this is at one place with it, so the line between both has no direction [m]."""
+"""Between places nearer than this the line has no direction [m]."""
 AGAINST = 0.3
 """What is met is in the way if more than this share of its force pushes back along the way [1]; else it is passed."""
 GIVES_WAY = 0.035
@@ -22,7 +22,7 @@ GIVES_WAY = 0.035
 
 
 class Sight:
-    """Finds what figures would run into. Parts are moved ahead in a second state of the engine; the scene stays."""
+    """Finds what figures would run into. It moves parts in a second state of the engine, so the scene does not move."""
 
     def __init__(self, bodies: Bodies) -> None:
         self._bodies = bodies

@@ -112,7 +112,7 @@ class Contacts:
                 )
         shape = len(self.points), 3
         checked(self.normals, shape, f"Contacts: normals of {shape[0]} contacts")
-        if abs(float(np.vdot(self.normals, self.normals)) - shape[0]) > 1e-6 * shape[0]:
+        if (np.abs(np.einsum("ij,ij->i", self.normals, self.normals) - 1.0) > 1e-6).any():
             raise InvalidValue(f"Contacts: normals have lengths {np.linalg.norm(self.normals, axis=1)}; give 1.")
         if not isinstance(f, (int, float)):
             checked(f, shape[:1], "Contacts: friction")

@@ -267,8 +267,8 @@ class Tracer:
             self._close(key, step.time)
         self._open.update(now)
 
-    def fill(self, count: int) -> None:
-        """Let a step that nobody solved be as the one before, so that there are so many steps."""
+    def repeat_last(self, count: int) -> None:
+        """Repeat the last step until there are so many: one without an answer is shown as the one before it."""
         self._rows += self._rows[-1:] * (count - len(self._rows))
 
     def _close(self, key: tuple[int, str, int, float], time: float) -> None:

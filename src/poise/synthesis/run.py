@@ -253,7 +253,7 @@ def synthesize(
             a character, the figure is fitted to it.
         settings: Of the synthesizer.
         on_step: Called after every step; may push, add goals and so on. Raise KeyboardInterrupt to stop early.
-        world: Bodies that move by physics, and other figures: a `poise.World` of any scene, in place of `scene`.
+        world: Bodies that move by physics, and other figures: a `poise.World`, in place of `scene`.
 
     Raises:
         UnknownName: if there is no such behavior or option.
@@ -277,36 +277,36 @@ def synthesize(
     if clip is not None and character is None:
         character = Character.fit(clip)
     if world is None:
-        own = world_of(setup, character, scene=scene, clip=clip, settings=settings)
+        controlled = world_of(setup, character, scene=scene, clip=clip, settings=settings)
     elif scene is not None or clip is not None or settings.engine == "mujoco":
         raise InvalidValue("scene, clip and the engine mujoco cannot be combined with world; leave them out.")
     else:
-        own = world.admit(wanted, character, options, settings)
-    step = own.step if world is None else world.step
+        controlled = world.admit(wanted, character, options, settings)
+    step = controlled.step if world is None else world.step
     for push in pushes:
-        own.push(push)
+        controlled.push(push)
     audit, energy, tracer, hanging = Audit(), Energy(), Tracer(), Hanging()
-    own.watchers += [audit, energy, tracer, hanging]
-    poses, velocities = [own.q], [own.v]
+    controlled.watchers += [audit, energy, tracer, hanging]
+    poses, velocities = [controlled.q], [controlled.v]
     fell: dict[str, float] = {}
     complete, stopped, began = True, None, time.perf_counter()
     try:
         for _ in range(round(seconds / settings.dt)):
             start = time.perf_counter()
             step()
-            tracer.fill(len(poses))
+            tracer.repeat_last(len(poses))
             audit.step_seconds.append(time.perf_counter() - start)
-            poses.append(own.q)
-            velocities.append(own.v)
-            for each in own.figures:
-                if each.name not in fell and has_fallen(own.state, each.body):
-                    fell[each.name] = own.time
+            poses.append(controlled.q)
+            velocities.append(controlled.v)
+            for each in controlled.figures:
+                if each.name not in fell and has_fallen(controlled.state, each.body):
+                    fell[each.name] = controlled.time
             if on_step is not None:
-                on_step(own)
+                on_step(controlled)
     except KeyboardInterrupt:
         complete, stopped = False, "interrupted"
     except (StepInfeasible, SimulationDiverged) as error:
-        stopped = own.why_it_ended(error)
+        stopped = controlled.why_it_ended(error)
         if len(poses) == 1:
             raise StepInfeasible(f"The run did not begin: {stopped}.") from error
         complete = False
@@ -319,13 +319,13 @@ def synthesize(
             q_to_motion(f.character, q[:, f.coordinates], settings.dt),
             q[:, f.coordinates],
             v[:, f.dofs],
-            f.controller.end(own.time),
+            f.controller.end(controlled.time),
             fell.get(f.name),
         )
-        for f in own.figures
+        for f in controlled.figures
     )
-    balls = tuple(BallResult(b, q[:, at]) for b, at in zip(own.scene.balls, own.ball_places, strict=True))
-    trace = tracer.trace(own.cast, own.time)
+    balls = tuple(BallResult(b, q[:, at]) for b, at in zip(controlled.scene.balls, controlled.ball_places, strict=True))
+    trace = tracer.trace(controlled.cast, controlled.time)
     report = report_of(
         wanted.name,
         audit,
@@ -334,15 +334,15 @@ def synthesize(
         hanging,
         [(f.name, f.character.mass, f.fell, f.visits) for f in figures],
         seconds=(len(q) - 1) * settings.dt,
-        stuck=own.figures[0].controller.stuck,
-        counts=own.counts,
-        supports=own.supports,
-        losses=own.losses,
-        hits=own.hits,
-        pushes=own.pushes,
-        engine=None if own.mover is None else own.mover.report(),
+        stuck=controlled.figures[0].controller.stuck,
+        counts=controlled.counts,
+        supports=controlled.supports,
+        losses=controlled.losses,
+        hits=controlled.hits,
+        pushes=controlled.pushes,
+        engine=None if controlled.mover is None else controlled.mover.report(),
         settings=settings,
-        weights=own.weights,
+        weights=controlled.weights,
         wall=time.perf_counter() - began,
         options=wanted.chosen(options),
         stopped=stopped,
@@ -354,7 +354,17 @@ def synthesize(
         companions = tuple(c for c in world.companions() if c.name != figures[0].name)
         report.data["penetration_max_m"] = report["scene"]["penetration_max_m"]
     return SynthesisResult(
-        figures, balls, own.scene, own.pushes, own.push_owners, trace, report, complete, setup.view, things, companions
+        figures,
+        balls,
+        controlled.scene,
+        controlled.pushes,
+        controlled.push_owners,
+        trace,
+        report,
+        complete,
+        setup.view,
+        things,
+        companions,
     )
 
 

@@ -208,7 +208,7 @@ class Clip(Driver):
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure = self._playback.figure
-        self._asked = asked = figure.ask(self.pacing.given(forces, forces))
+        self._asked = asked = figure.ask(self.pacing.advance(forces, forces))
         self.q, self.v = figure.q, figure.v
         return None if asked is None else Lists(asked.step, asked.objectives, asked.constraints)
 

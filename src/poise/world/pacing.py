@@ -40,8 +40,8 @@ class Pacing:
         self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
         self._stands: Stands | None = None  # found when the figure first looks, or something first holds it
 
-    def given(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
-        """What the next step is given.
+    def advance(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
+        """Move the clip on by one step; what the figure is given for it.
 
         Args:
             pushes: What pushes and pulls the figure now; they come back in the answer.

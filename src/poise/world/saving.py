@@ -89,12 +89,13 @@ def restore(kept: list[tuple[Any, Any]]) -> None:
 
 
 def _is_ours(thing: Any) -> bool:
-    """An object of this library, no function; a frozen value may hold some that change."""
+    """Whether it is an object of this library with attributes. A frozen one counts: what it holds may change."""
     module = type(thing).__module__
     is_ours = module.startswith("poise.") and not module.startswith("poise.native")
     return is_ours and hasattr(thing, "__dict__")
 
 
 def _is_frozen(thing: Any) -> bool:
+    """Whether it is a dataclass whose attributes cannot be set."""
     kind = type(thing)
     return is_dataclass(kind) and kind.__dataclass_params__.frozen  # pyright: ignore[reportAttributeAccessIssue]

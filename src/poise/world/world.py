@@ -115,9 +115,9 @@ class World:
             playback, partial(self._sight.distance, 0), sees=True, returns=figure.options.after != "stay", seed=0
         )
 
-    def given(self, pushes: Sequence[Force]) -> tuple[Given, float]:
-        """What the figure that joined is given for a step in which pushes act on it; and its clip's next frame."""
-        return self._pacing.given(pushes, self.felt), self._pacing.going.frame
+    def advance_clip(self, pushes: Sequence[Force]) -> tuple[Given, float]:
+        """Move the clip of the figure that joined on by one step: what it is given, and the frame of its clip."""
+        return self._pacing.advance(pushes, self.felt), self._pacing.going.frame
 
     def admit(
         self, behavior: Wanted, character: Character | None, options: Mapping[str, Any] | None, settings: Settings
