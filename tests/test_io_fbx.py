@@ -459,6 +459,41 @@ def test_a_motion_goes_to_fbx_and_back(tmp_path: Path) -> None:
 
 
 @needs_blender
+@pytest.mark.long
+def test_a_clip_that_moves_several_things_is_one_clip(tmp_path: Path) -> None:
+    """Blender wrote a clip of each: of the armature, and of the moving and scaled node that it stands under."""
+    motion = figure(12, np.arange(12) / 30.0, lying=False)
+    first = tmp_path / "first.glb"
+    poise.save(motion, first)
+    pack = Pack.of(open_gltf(first))
+    content = pack.content
+    content["skins"] = [{"joints": list(range(motion.skeleton.joint_count))}]
+    above = len(content["nodes"])
+    content["nodes"].append({"name": "Mover", "children": content["scenes"][0]["nodes"]})
+    content["nodes"].append({"name": "World", "children": [above], "scale": [0.5] * 3})
+    content["scenes"][0]["nodes"] = [above + 1]
+    for clip, turns in (("Walk", motion.rotations), ("Run", motion.rotations[::-1])):
+        animation = {"name": clip, "channels": [], "samplers": []}
+        content["animations"] = [*(content["animations"] if clip == "Run" else []), animation]
+        at = pack.accessor(motion.times, bounds=True)
+        pack.channel(animation, above, "translation", at, motion.translations[:, 0] + np.arange(12)[:, None])
+        for joint in range(motion.skeleton.joint_count):
+            pack.channel(animation, joint, "rotation", at, turns[:, joint])
+    (tmp_path / "rig.glb").write_bytes(pack.as_glb())
+    rig = poise.load(tmp_path / "rig.glb", clip="Walk")
+    file = tmp_path / "rig.fbx"
+    poise.save(rig, file)
+    for clip in ("Walk", "Run"):
+        own = poise.load(tmp_path / "rig.glb", clip=clip)
+        back = poise.load(file, clip=clip)
+        assert back.source is not None
+        assert sorted(back.source.clips) == ["Run", "Walk"]
+        order = [back.skeleton.names.index(n) for n in own.skeleton.names]
+        assert back.world[0][:, order] == pytest.approx(own.world[0], abs=2e-5)
+    assert file.read_bytes().count(b"\0\1AnimStack") == 2
+
+
+@needs_blender
 @needs_motions
 @pytest.mark.long
 def test_skin_and_clips_stay(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_mesh import SkinnedMesh, lowest_of, skin_volume
 from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
+from poise.io.gltf_write import Pack, as_figure
 from poise.show.motion_scene import skins_of
 from tests.clips import MOTIONS, first_cases, needs_motions
 
@@ -1146,3 +1147,40 @@ def test_a_skin_that_is_bound_elsewhere_tells_no_tips(tmp_path):
     for node in nodes[first + 4 :]:
         node["translation"] = [0, 0, 0]
     assert len(poise.load(saved(tmp_path, content)).skeleton.end_sites) == 4
+
+
+def test_keys_between_frames_that_nobody_changed_stay(tmp_path):
+    keys = np.array((0, 5, 10, 15, 20, 24, 25, 30, 35, 36, 40, 45)) / 120.0  # 24 and 36 are between frames
+    motion = gltf.read(saved(tmp_path, made(times=tuple(keys))), ReadOptions())
+    assert not document_of(motion).clip.hits_keys
+    turned = motion.rotations.copy()
+    turned[7, 1] = rotations.multiply(turned[7, 1], rotations.from_rotation_vector(np.array([0.3, 0.0, 0.0])))
+    gltf.write(replace(motion, rotations=turned), tmp_path / "out.glb")
+    again = gltf.read(tmp_path / "out.glb", ReadOptions())
+    assert again.times == pytest.approx(motion.times, abs=1e-9)
+    assert rotations.angle_between(again.rotations, turned).max() < 1e-6
+    old, new = ({c.path: c for c in document_of(m).clip.channels} for m in (motion, again))
+    assert np.array_equal(old["translation"].values, new["translation"].values)  # of the root, which nobody changed
+    is_same = (keys != 36 / 120.0) & (keys != 35 / 120.0)  # frame 7 was changed, and the other key is beside it
+    at = np.abs(new["rotation"].times[:, None] - keys[is_same]).argmin(axis=0)
+    assert new["rotation"].times[at] == pytest.approx(keys[is_same], abs=1e-6)
+    assert rotations.angle_between(new["rotation"].values[at], old["rotation"].values[is_same]).max() < 1e-6
+    assert len(new["rotation"].times) == motion.frame_count + 1
+    gltf.write(replace(again, rotations=again.rotations.copy()), tmp_path / "twice.glb")
+    assert (tmp_path / "twice.glb").read_bytes() == (tmp_path / "out.glb").read_bytes()
+
+
+def test_a_cut_clip_keeps_the_scale_that_only_clips_state(tmp_path):
+    content = made(hip_scale=(2, 2, 2))
+    first = gltf.read(saved(tmp_path, content), ReadOptions(unit=0.01))
+    pack = Pack.of(document_of(first).file)
+    animation = pack.content["animations"][0]
+    pack.channel(animation, 2, "scale", pack.accessor(np.array([0.0, 1.0]), bounds=True), np.full((2, 3), 0.5))
+    (tmp_path / "scaled.glb").write_bytes(pack.as_glb())
+    motion = gltf.read(tmp_path / "scaled.glb", ReadOptions())
+    assert motion.skeleton.offsets[2] == pytest.approx([0.0, -20.0, 0.0])
+    (tmp_path / "figure.glb").write_bytes(as_figure(motion, 1.0))
+    gltf.write(motion.frames(np.arange(3, 9)), tmp_path / "cut.glb")
+    for name, frames in (("figure", slice(None)), ("cut", slice(3, 9))):
+        again = gltf.read(tmp_path / f"{name}.glb", ReadOptions())
+        assert again.world[0] == pytest.approx(motion.world[0][frames], abs=1e-4)

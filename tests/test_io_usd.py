@@ -478,3 +478,27 @@ def test_archives_are_read_and_not_written(stage: Path) -> None:
         poise.save(walk, archive)
     poise.save(bent(walk, 1, slice(0, 1)), stage.with_name("copy.usdc"))
     assert poise.load(stage.with_name("copy.usdc"), clip="Walk").frame_count == 3
+
+
+def test_keys_between_frames_that_nobody_changed_stay(stage: Path) -> None:
+    opened = Usd.Stage.Open(str(stage))
+    animation = UsdSkel.Animation(opened.GetPrimAtPath("/Beast/Skel/Walk"))
+    turns, places = animation.GetRotationsAttr(), animation.GetTranslationsAttr()
+    for code in (4.0, 5.0, 6.0, 7.0, 2.4, 5.5):
+        turns.Set(turns.Get(1.0 if code % 2.0 else 3.0), code)
+        places.Set(places.Get(2.0), code)
+    opened.GetRootLayer().Save()
+    walk = poise.load(stage, clip="Walk")
+    assert walk.fps == pytest.approx(24.0)
+    walk = bent(walk, 1, slice(4, 5))
+    copy = stage.with_name("copy.usda")
+    poise.save(walk, copy)
+    back = poise.load(copy, clip="Walk")
+    assert back.times.tolist() == walk.times.tolist()
+    assert back.world[0] == pytest.approx(walk.world[0], abs=1e-7)
+    written = Usd.Stage.Open(str(copy))
+    new = UsdSkel.Animation(written.GetPrimAtPath("/Beast/Skel/Walk"))
+    assert new.GetRotationsAttr().GetTimeSamples() == [1.0, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 7.0]  # 5.5 is beside 5
+    assert new.GetTranslationsAttr().GetTimeSamples() == places.GetTimeSamples()
+    for code in (1.0, 2.0, 2.4, 3.0, 4.0, 6.0, 7.0):
+        assert new.GetRotationsAttr().Get(code) == turns.Get(code)

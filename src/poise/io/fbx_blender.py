@@ -345,6 +345,26 @@ def without_still_keys(
     return {where: keys[0] for where, keys in values.items() if keys}
 
 
+def mark_owners() -> dict[str, tuple[str, int]]:
+    """Let the curves of each thing move a property that it alone has: the exporter plays all that fit on everything.
+
+    It writes a clip for each thing. Given back, by the exporter's name, is the name of the clip that it belongs to, and
+    which of that name it is.
+    """
+    clips = {}
+    for number, thing in enumerate(bpy.data.objects):
+        tracks = thing.animation_data.nla_tracks if thing.animation_data is not None else ()
+        names, mark = [], f"poise_{number}"
+        for name, action in [(track.name, s.action) for track in tracks for s in track.strips if s.action is not None]:
+            clips[f"{thing.name}|{action.name}"] = name, names.count(name)
+            names.append(name)
+            thing[mark] = 0.0
+            for holder in holders_of(action):
+                if moves(holder, thing) and holder.fcurves.find(f'["{mark}"]') is None:
+                    holder.fcurves.new(f'["{mark}"]')
+    return clips
+
+
 def write_file(path: str, kind: str, rate: float) -> None:
     """Export the scene with every action, at a rate [1/s] if one is given."""
     scene = bpy.context.scene
@@ -368,6 +388,7 @@ def write_file(path: str, kind: str, rate: float) -> None:
             export_extras=True,
         )
         return
+    clips = mark_owners()
     bpy.ops.export_scene.fbx(
         filepath=path,
         object_types={"ARMATURE", "MESH", "EMPTY"},
@@ -381,6 +402,7 @@ def write_file(path: str, kind: str, rate: float) -> None:
         path_mode="COPY",
         embed_textures=True,
     )
+    FILE["join_clips"](path, clips)
 
 
 def main() -> None:

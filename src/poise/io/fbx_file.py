@@ -55,13 +55,20 @@ def prepared(path: str, beside: str, *, is_binary_wanted: bool = False) -> str:
         beside: A file of Poise's own; the new one is put beside it.
         is_binary_wanted: Turn a text FBX into a binary one in any case: Blender's importer in Python reads no other.
     """
-    from io_scene_fbx import encode_bin  # pyright: ignore[reportMissingImports]
-
     root, version, is_text = read(path)
     changed = bent_curves(root) if version >= 7000 else {}
     is_keyed = version >= 7000 and key_first_axes(root, changed)
     if not changed and not is_keyed and not (is_text and is_binary_wanted):
         return path
+
+    made = Path(beside).with_suffix(".prepared.fbx")
+    write(str(made), root, version, changed)
+    return str(made)
+
+
+def write(path: str, root: Any, version: int, changed: dict[int, dict]) -> None:
+    """Write a binary FBX; `changed` has the new arrays of curves by the identity of their elements."""
+    from io_scene_fbx import encode_bin  # pyright: ignore[reportMissingImports]
 
     def written(element: Any, arrays: dict) -> Any:
         made = encode_bin.FBXElem(element.id)
@@ -71,9 +78,45 @@ def prepared(path: str, beside: str, *, is_binary_wanted: bool = False) -> str:
         made.elems.extend(written(e, below) for e in element.elems)
         return made
 
-    made = Path(beside).with_suffix(".prepared.fbx")
-    encode_bin.write(str(made), written(root, {}), version)
-    return str(made)
+    encode_bin.write(path, written(root, {}), version)
+
+
+def join_clips(path: str, clips: dict[str, tuple[str, int]]) -> None:
+    """Make one clip of those that Blender wrote for each thing that moves in it, under its own name.
+
+    Args:
+        path: Of a binary FBX, which is changed.
+        clips: By the name that Blender gave a clip for one thing: its own name, and which of that name it is.
+    """
+    root, version, _ = read(path)
+    parts = {e.id: e.elems for e in root.elems}
+    objects, links, takes = (parts.get(name, []) for name in (b"Objects", b"Connections", b"Takes"))
+    own = {e.props[0]: e for e in objects}
+    first: dict[tuple[str, int], tuple[int, int]] = {}
+    gone: dict[int, int] = {}  # identity of a stack or layer: of the one that takes its place
+    kept: dict[bytes, bytes | None] = {}
+    for stack in [e for e in objects if e.id == b"AnimationStack" and name_of(e) in clips]:
+        key, said = stack.props[0], name_of(stack)
+        layer = next(e.props[1] for e in links if e.props[2] == key and own[e.props[1]].id == b"AnimationLayer")
+        name = clips[said][0].encode()
+        if clips[said] in first:
+            gone[key], gone[layer] = first[clips[said]]
+        else:
+            first[clips[said]] = key, layer
+            stack.props[1], own[layer].props[1] = name + b"\0\1AnimStack", b"BaseLayer\0\1AnimLayer"
+        kept[said.encode()] = None if key in gone else name
+    objects[:] = [e for e in objects if e.props[0] not in gone]
+    links[:] = [e for e in links if e.props[1] not in gone]
+    for link in links:
+        link.props[2] = gone.get(link.props[2], link.props[2])
+    takes[:] = [e for e in takes if not e.props or kept.get(e.props[0], b"") is not None]
+    for take in takes:
+        take.props[:] = [kept.get(p, p) for p in take.props]
+    for kind in parts.get(b"Definitions", []):
+        if kind.props and kind.props[0] in (b"AnimationStack", b"AnimationLayer"):
+            for count in (e for e in kind.elems if e.id == b"Count"):
+                count.props[0] -= len(gone) // 2
+    write(path, root, version, {})
 
 
 def read(path: str) -> tuple[Any, int, bool]:

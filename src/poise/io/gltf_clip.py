@@ -199,36 +199,46 @@ def read_clip(
         raise document.fault(f"Clip {name!r} does not move the skeleton.", "Choose another with --clip.")
     written = _written_times(animation, on_skeleton)
     if written is not None:
-        (start, times), reason, hits_keys = written, WRITTEN, True
+        start, times, hits_keys = written
+        reason = WRITTEN
     else:
         start, times, reason, hits_keys = _grid(document, name, on_skeleton, joint_count, between=between)
     fps = animation["extras"]["poise"].get("fps", DEFAULT_FPS) if written is not None else DEFAULT_FPS
     return Clip(name, tuple(channels), start, times, reason, hits_keys, ignored, fps)
 
 
-def _written_times(animation: dict[str, Any], channels: list[Channel]) -> tuple[float, Array] | None:
-    """Time of the first key [s], and the times of the frames from 0 that Poise noted beside an animation.
+def _written_times(animation: dict[str, Any], channels: list[Channel]) -> tuple[float, Array, bool] | None:
+    """Time of the first key [s], the times of the frames from 0 that Poise noted, and whether all keys are on frames.
 
-    None if it noted none, or the keys are others by now. A channel of one key is constant and has no say.
+    None if it noted none, or the keys are others by now. A channel of one key is constant and has no say. Where Poise
+    left keys between the frames, it notes how many frames there are: each still has a key.
     """
     extras = animation.get("extras")
     note = extras.get("poise") if isinstance(extras, dict) else None
     if not isinstance(note, dict):
         return None
     keys = max((c.times for c in channels), key=len)
-    fps, times = note.get("fps"), note.get("times")
-    if isinstance(times, list) and len(times) == len(keys) and all(type(t) in (int, float) for t in times):
+    fps, times, count = note.get("fps"), note.get("times"), note.get("frames")
+    has_between = isinstance(count, int) and 1 < count <= sum(len(c.times) for c in channels)
+    if has_between:
+        keys = np.unique(np.concatenate([c.times for c in channels if len(c.times) > 1] or [keys]))
+    count = count if isinstance(count, int) and has_between else len(keys)
+    if isinstance(times, list) and len(times) == count and all(type(t) in (int, float) for t in times):
         found = np.array(times, dtype=np.float64)
     elif isinstance(fps, int | float) and 1e-3 <= fps <= 1e6:
-        found = np.arange(len(keys)) / fps
+        found = np.arange(count) / fps
     else:
         return None
     if len(found) > 1 and not (np.diff(found) > 0.0).all():
         return None
     slack = 1e-6 + 2.0 * float(np.spacing(np.float32(keys[-1])))
+    if has_between:
+        at = np.clip(np.searchsorted(keys, keys[0] + found - slack), 0, len(keys) - 1)
+        is_same = np.abs(keys[at] - keys[0] - found).max() <= slack and keys[-1] - keys[0] <= found[-1] + slack
+        return (float(keys[0]), found, False) if is_same else None
     several = [c.times for c in channels if len(c.times) > 1]
     is_same = all(len(own) == len(keys) and np.abs(own - own[0] - found).max() <= slack for own in several)
-    return (float(keys[0]), found) if is_same else None
+    return (float(keys[0]), found, True) if is_same else None
 
 
 def _channel(

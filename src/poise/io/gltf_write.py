@@ -20,9 +20,10 @@ import numpy.typing as npt
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.io.files import write_atomically
 from poise.io.format import door_turn, ground_facts, ground_noted
+from poise.io.gltf_clip import SAME_TIME, sample
 from poise.io.gltf_document import GltfDocument, is_glb
 from poise.io.gltf_pose import GltfSource, file_pose_of, node_values, nodes_of, to_file_parents
 
@@ -68,9 +69,7 @@ def as_figure(motion: Motion, stretch: float) -> bytes:
     Its times are multiplied by `stretch`.
     """
     source = motion.source.document if motion.source else None
-    if isinstance(source, GltfSource) and motion.source is not None:
-        motion = replace(motion, source=replace(motion.source, document=replace(source, is_whole=False)))
-    pack = _pack_of(motion)
+    pack = _pack_of(motion, from_zero=True)
     if isinstance(source, GltfSource) and source.is_whole and motion.skeleton.names == source.tree.names:
         _others_from_zero(pack, source)
     if not pack.content.get("skins"):
@@ -110,15 +109,20 @@ def stretched(file: GltfDocument, factor: float) -> GltfDocument:
     return replace(file, json=pack.content, buffers=(bytes(pack.data),), raw=b"")
 
 
-def _pack_of(motion: Motion) -> Pack:
-    """The source's file with the motion's clip in it, or a hierarchy of nodes alone."""
+def _pack_of(motion: Motion, *, from_zero: bool = False) -> Pack:
+    """The source's file with the motion's clip in it, or a hierarchy of nodes alone.
+
+    Args:
+        motion: The motion.
+        from_zero: Write every joint anew, the first frame at second 0.
+    """
     source = motion.source.document if motion.source else None
     if not isinstance(source, GltfSource) or motion.skeleton.names != source.tree.names:
         return _bare(motion)
     pack, changed = Pack.of(source.file), changed_joints(motion, source)
     noted = ground_noted(source.file.items("animations"), source.clip_index)
-    if any(changed.values()) or noted != (motion.source and motion.source.ground):
-        _put_clip(pack, motion, source, changed)
+    if from_zero or any(changed.values()) or noted != (motion.source and motion.source.ground):
+        _put_clip(pack, motion, source, changed, from_zero=from_zero)
     return pack
 
 
@@ -217,15 +221,33 @@ def changed_joints(motion: Motion, source: GltfSource) -> dict[str, list[int]]:
         return {"rotation": everything, "translation": everything}
     if not np.array_equal(motion.times, source.clip.times):
         return {"rotation": everything, "translation": everything}
+    turns, moves = (found.any(axis=0) for found in _changes(motion, source))
+    return {"rotation": np.flatnonzero(turns).tolist(), "translation": np.flatnonzero(moves).tolist()}
+
+
+def _changes(motion: Motion, source: GltfSource) -> tuple[Flags, Flags]:
+    """Which rotations and which translations are no longer what the source's channels give, shapes (F, J)."""
     moved, turned = _as_read(source)
     own_moved, own_turned = to_file_parents(source.tree, motion.translations, motion.rotations)
-    if not source.clip.hits_keys:  # frames between the keys: all channels get the frames' even times, or none
-        same = rotations.angle_between(own_turned, turned).max() <= SAME_ANGLE
-        same = same and np.abs(own_moved - moved).max() <= SAME_LENGTH
-        return {"rotation": [] if same else everything, "translation": [] if same else everything}
-    turns = rotations.angle_between(own_turned, turned).max(axis=0) > SAME_ANGLE
-    moves = np.abs(own_moved - moved).max(axis=(0, 2)) > SAME_LENGTH
-    return {"rotation": np.flatnonzero(turns).tolist(), "translation": np.flatnonzero(moves).tolist()}
+    is_turned = rotations.angle_between(own_turned, turned) > SAME_ANGLE
+    return is_turned, np.abs(own_moved - moved).max(axis=2) > SAME_LENGTH
+
+
+def keys_between(motion: Motion, source: GltfSource, keys: Array) -> Array:
+    """Those of the file's key times (K,) [s] that lie between two neighboring frames of which nobody changed a joint.
+
+    None where the motion has other frames than the source.
+    """
+    clip = source.clip
+    if not source.is_whole or clip.hits_keys or len(clip.times) < 2 or not np.array_equal(motion.times, clip.times):
+        return keys[:0]
+    is_same = ~np.any(_changes(motion, source), axis=(0, 2))
+    at = keys - clip.start
+    before = np.clip(np.searchsorted(clip.times, at, side="right") - 1, 0, len(clip.times) - 2)
+    share = (at - clip.times[before]) / np.diff(clip.times)[before]
+    rounding = 2.0 * np.spacing(np.float32(keys[-1])) / np.median(np.diff(clip.times))
+    is_between = np.minimum(share, 1.0 - share) > max(SAME_TIME, min(rounding, 0.2))
+    return keys[is_between & is_same[before] & is_same[before + 1]]
 
 
 def _as_read(source: GltfSource) -> tuple[Array, Array]:
@@ -234,46 +256,62 @@ def _as_read(source: GltfSource) -> tuple[Array, Array]:
     return file_pose_of(source.tree, *values, unit=source.unit, up=source.up)
 
 
-def _put_clip(pack: Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]]) -> None:
-    """Replace the channels of the changed joints in the clip that was read."""
+def _put_clip(
+    pack: Pack, motion: Motion, source: GltfSource, changed: dict[str, list[int]], *, from_zero: bool
+) -> None:
+    """Replace the channels of the changed joints in the clip that was read; all from second 0 if they are to be."""
     tree, clip = source.tree, source.clip
-    times = clip.start + motion.times if source.is_whole else motion.times
-    _, _, scales = node_values(tree, clip, times if source.is_whole else np.full(1, clip.start))
-    if len(scales) != motion.frame_count:
-        scales = np.repeat(scales[:1], motion.frame_count, axis=0)
+    is_kept = source.is_whole and not from_zero
+    times = clip.start + motion.times if is_kept else motion.times
+    file_times = clip.start + motion.times if source.is_whole else np.full(motion.frame_count, clip.start)
+    _, _, scales = node_values(tree, clip, file_times)
     moved, turned = nodes_of(tree, motion.translations, motion.rotations, scales, unit=source.unit, up=source.up)
     animation = pack.content["animations"][source.clip_index]
+    had = {(c.node, c.path): c for c in clip.channels}
+    written = [("rotation", turned), ("translation", moved)]
+    if not is_kept:
+        scaled = [j for j, node in enumerate(tree.nodes) if (node, "scale") in had]
+        everything = list(range(len(tree.nodes)))
+        changed = {"rotation": everything, "translation": everything, "scale": scaled}
+        written.append(("scale", scales))
     replaced = {(tree.nodes[j], path) for path, joints in changed.items() for j in joints}
-    if not source.is_whole:
-        replaced |= {(c.node, c.path) for c in clip.channels if c.node in tree.nodes}
-    had = {(c.node, c.path) for c in clip.channels}
     own_moved, _ = to_file_parents(tree, motion.translations, motion.rotations)
     rest, _ = file_pose_of(tree, tree.translations, tree.turns, tree.scales, unit=source.unit, up=source.up)
     extras = animation.get("extras")
-    animation["extras"] = (extras if isinstance(extras, dict) else {}) | {"poise": frame_note(motion)}
+    note = frame_note(motion, has_keys_between=is_kept and not clip.hits_keys)
+    animation["extras"] = (extras if isinstance(extras, dict) else {}) | {"poise": note}
     old = animation["channels"]
     animation["channels"] = [
         c for c in old if (c.get("target", {}).get("node"), c.get("target", {}).get("path")) not in replaced
     ]
     at = pack.accessor(times, bounds=True)
-    for path, values in (("rotation", turned), ("translation", moved)):
+    for path, values in written:
         for j in changed[path]:
             node = tree.nodes[j]
             stays = np.abs(own_moved[:, j] - rest[j]).max() <= SAME_LENGTH
             if path == "translation" and stays and (node, path) not in had:
                 continue
             _as_parts(pack.content["nodes"][node], tree, j)
-            pack.channel(animation, node, path, at, values[:, j])
+            own = had.get((node, path))
+            kept = times[:0] if own is None or not is_kept else keys_between(motion, source, own.times)
+            if own is None or not len(kept):
+                pack.channel(animation, node, path, at, values[:, j])
+                continue
+            every = np.concatenate([times, kept])
+            order = np.argsort(every)
+            found = np.concatenate([values[:, j], sample(own, kept)])[order]
+            pack.channel(animation, node, path, pack.accessor(every[order], bounds=True), found)
     _drop_unused_samplers(animation)
 
 
-def frame_note(motion: Motion) -> dict[str, Any]:
+def frame_note(motion: Motion, *, has_keys_between: bool = False) -> dict[str, Any]:
     """The frames in double precision: their rate [1/s], or their times [s] where they are not evenly spaced.
 
-    Beside them the ground the clip was made for.
+    Beside them the ground the clip was made for and, where keys stand between the frames, how many frames there are.
     """
     ground = ground_facts(motion.source.ground if motion.source else None)
-    return _times(motion) | ({"ground": ground} if ground else {})
+    count = {"frames": motion.frame_count} if has_keys_between else {}
+    return _times(motion) | count | ({"ground": ground} if ground else {})
 
 
 def _times(motion: Motion) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from poise.io.files import whole_file, write_atomically
 from poise.io.format import door_turn, ground_noted
 from poise.io.gltf_clip import Clip
 from poise.io.gltf_pose import GltfSource, node_values, nodes_of
-from poise.io.gltf_write import changed_joints, frame_note
+from poise.io.gltf_write import changed_joints, frame_note, keys_between
 from poise.io.usd_skin import write_skins
 from poise.io.usd_stage import UsdDocument, quietly, said_by
 
@@ -106,6 +107,13 @@ def _put_keys(stage: Any, motion: Motion, source: GltfSource, changed: dict[str,
     moved, turned = nodes_of(tree, motion.translations, motion.rotations, scales, unit=source.unit, up=source.up)
     codes = file.first + times * file.rate
     path = file.clips[source.clip_index]
+
+    def stays(had: list[float]) -> list[float]:
+        """Codes between frames that nobody changed."""
+        seconds = (np.array(had) - file.first) / file.rate
+        kept = keys_between(motion, source, seconds) if had else seconds
+        return [code for code, at in zip(had, seconds) if at in kept]
+
     joints: dict[str, dict[str, Array]] = {"translations": {}, "rotations": {}}
     prims: dict[str, int] = {}
     for part, values, indices in (
@@ -120,8 +128,8 @@ def _put_keys(stage: Any, motion: Motion, source: GltfSource, changed: dict[str,
                 prims[prim] = j
     if path:
         animation = UsdSkel.Animation(stage.GetPrimAtPath(path))
-        _put_joints(animation, joints, codes, _rest(source), is_whole=source.is_whole)
-        note = frame_note(motion)
+        _put_joints(animation, joints, codes, _rest(source), stays, is_whole=source.is_whole)
+        note = frame_note(motion, has_keys_between=source.is_whole and not clip.hits_keys)
         animation.GetPrim().SetCustomDataByKey("poise", json.dumps(note))
     for prim, j in prims.items():
         if not _is_moved(moved[:, j], turned[:, j], tree.translations[j], tree.turns[j]) and not _has_channel(
@@ -130,11 +138,14 @@ def _put_keys(stage: Any, motion: Motion, source: GltfSource, changed: dict[str,
             continue
         matrices = _row_matrices(moved[:, j], turned[:, j], scales[:, j])
         place = UsdGeom.Xformable(stage.GetPrimAtPath(prim))
+        kept = [(code, place.GetLocalTransformation(code)) for code in stays(place.GetTimeSamples())]
         place.ClearXformOpOrder()
         operation = place.MakeMatrixXform()
         operation.GetAttr().Clear()
         for code, matrix in zip(_snapped(codes, []), matrices):
             operation.Set(Gf.Matrix4d(matrix.tolist()), float(code))
+        for code, matrix in kept:
+            operation.Set(matrix, code)
     _stretch(stage, codes)
 
 
@@ -169,6 +180,7 @@ def _put_joints(
     joints: dict[str, dict[str, Array]],
     codes: Array,
     rest: dict[str, tuple[Array, Array, Array]],
+    stays: Callable[[list[float]], list[float]],
     *,
     is_whole: bool,
 ) -> None:
@@ -191,9 +203,10 @@ def _put_joints(
         stay = np.array(
             [_as_file(rest[t][at], part) if t in rest else np.zeros(3 + (part == "rotations")) for t in names]
         )
+        kept = [] if part == "scales" else stays(had)
         times = had if part == "scales" and is_whole and had else _snapped(codes, had).tolist()
-        rows = np.empty((len(times), *stay.shape))
-        for k, code in enumerate(times):
+        rows = np.empty((len(times) + len(kept), *stay.shape))
+        for k, code in enumerate(times + kept):
             own = attribute.Get(code if is_whole or not had else had[0])
             own = np.array(own if own is not None else (), dtype=np.float64)
             rows[k] = stay
@@ -201,9 +214,9 @@ def _put_joints(
                 rows[k, : len(tokens)] = own
         for token, numbers in values.items():
             if token in place:
-                rows[:, place[token]] = _as_file(numbers, part)
+                rows[: len(times), place[token]] = _as_file(numbers, part)
         attribute.Clear()
-        for k, code in enumerate(times):
+        for k, code in enumerate(times + kept):
             attribute.Set(_array(rows[k], str(attribute.GetTypeName()) or KINDS[part]), float(code))
     if new:
         animation.GetJointsAttr().Set(Vt.TokenArray(names))
