@@ -270,3 +270,71 @@ def test_front_legs_on_a_joint_of_their_own_are_found_in_mid_stride() -> None:
     found = limbs(fit(figure(nameless(rows), swings)))
     legs = {names[int(joints[0][1:])][:4] for name, joints in found.items() if name.endswith("leg")}
     assert legs == {"fore", "hind"}, found
+
+
+@pytest.mark.parametrize("rise", [0.0, 0.2])
+def test_wings_or_tufts_beyond_the_front_legs_leave_them_legs(rise: float) -> None:
+    """A nameless beast: the last fork of its trunk bears wings longer than its legs, and a tail that may rise."""
+    rows: list[Row] = [
+        ("croup", "", (0.0, 0.0, 0.6)),
+        ("back", "croup", (0.3, 0.0, 0.0)),
+        ("withers", "back", (0.3, 0.0, 0.0)),
+        ("neck", "withers", (0.1, 0.0, 0.15)),
+        ("crest", "neck", (0.05, 0.0, 0.15)),
+        ("head", "crest", (0.15, 0.0, 0.05)),
+        ("muzzle", "head", (0.15, 0.0, -0.02)),
+        ("tail", "croup", (-0.15, 0.0, rise * 0.6)),
+        ("tail2", "tail", (-0.25, 0.0, rise)),
+        *both(
+            *(
+                row
+                for of, hub in (("fore", "withers"), ("hind", "croup"))
+                for row in (
+                    (f"{of}1.*", hub, (0.0, 0.08, -0.1)),
+                    (f"{of}2.*", f"{of}1.*", (-0.02, 0.0, -0.2)),
+                    (f"{of}3.*", f"{of}2.*", (0.02, 0.0, -0.26)),
+                )
+            ),
+            ("wing1.*", "crest", (-0.1, 0.1, 0.1)),
+            ("wing2.*", "wing1.*", (-0.3, 0.2, 0.3)),
+            ("wing3.*", "wing2.*", (-0.3, 0.2, 0.2)),
+        ),
+    ]
+    names = [name for name, _, _ in rows]
+    motion = figure(nameless(rows), [f"n{names.index(name)}" for name in ("wing1.L", "wing1.R")])
+    found = {name: [names[int(n[1:])] for n in joints] for name, joints in limbs(fit(motion)).items()}
+    legs = {name.partition("_")[2]: joints[0][:4] for name, joints in found.items() if "leg" in name}
+    assert legs == {"front_leg": "fore", "hind_leg": "hind"}, found
+    assert not any("arm" in name for name in found), found
+    assert found["neck"][:3] == ["neck", "crest", "head"], found
+    assert found["tail"] == ["tail", "tail2"], found
+
+
+def test_ears_of_a_nameless_beast_whose_legs_hang_on_one_joint_are_no_arms() -> None:
+    rows: list[Row] = [
+        ("middle", "", (0.0, 0.0, 0.6)),
+        ("neck", "middle", (0.5, 0.0, 0.1)),
+        ("head", "neck", (0.2, 0.0, 0.05)),
+        ("nose", "head", (0.2, 0.0, -0.1)),
+        *both(
+            *(
+                row
+                for of, ahead, knee in (("fore", 0.3, -0.22), ("hind", -0.3, -0.19))
+                for row in (
+                    (f"{of}1.*", "middle", (ahead, 0.08, -0.1)),
+                    (f"{of}2.*", f"{of}1.*", (-0.02, 0.0, knee)),
+                    (f"{of}3.*", f"{of}2.*", (0.02, 0.0, -0.46 - knee)),
+                    (f"{of}4.*", f"{of}3.*", (0.5 * (knee + 0.24), 0.0, -0.02)),
+                )
+            ),
+            ("ear1.*", "head", (0.0, 0.05, 0.1)),
+            ("ear2.*", "ear1.*", (0.0, 0.05, 0.15)),
+        ),
+    ]
+    names = [name for name, _, _ in rows]
+    for swings in ((), ("fore2.L", "fore2.R")):  # with a clip in which a fore leg is lifted, too
+        motion = figure(nameless(rows), [f"n{names.index(name)}" for name in swings])
+        found = {name: [names[int(n[1:])] for n in joints] for name, joints in limbs(fit(motion)).items()}
+        legs = [joints[0][:4] for name, joints in found.items() if "leg" in name]
+        assert sorted(legs) == ["fore", "fore", "hind", "hind"], found
+        assert not any("arm" in name for name in found), found

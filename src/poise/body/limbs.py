@@ -48,6 +48,10 @@ def find_anatomy(poses: Poses) -> Anatomy:
             named = next(n for n, j in enumerate(kept) if {"neck", "head"} & hints(poses.skeleton.names[j]))
             chains.append(Chain("neck", "", "", kept[named - 1] if named else root, kept[named:]))
             kept = kept[:named]
+        on = [kid for hub, kid in single if hub == path[-1]]
+        if kept and kind == "neck" and len(on) == 1 and not any("head" in hints(poses.skeleton.names[j]) for j in kept):
+            kept += _to_head(tree, tree.path(on[0]))  # tufts and wings fork off between neck and head
+            single.remove((path[-1], on[0]))
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are not limbs
@@ -73,6 +77,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
         named = tree.named((hub, a, b))
         if kind == "arm" and leg_pair is not None and hub == leg_pair[0] and hub != chest and not named & {"arm"}:
             kind = "other" if any(p[0] == chest for p in pairs) else kind  # coat tails
+        if kind == "arm" and len(standing) > 1 and not named and hub not in {p[0] for p in standing}:
+            kind = "other" if _beats(tree, (hub, a, b)) else kind  # ears of a beast whose legs hang on one joint
         if kind == "arm" and is_beside_trunk(
             tree, hub, chest, [p for p in pairs if p != leg_pair]
         ):  # breasts, the straps of a bag
@@ -189,6 +195,8 @@ BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 MOST_PAIRS = 8
 """More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
+STRAIGHT = 0.7
+"""A branch goes on along the trunk, or back from it, if the cosine between them is more than this [1]."""
 PROPPED = 0.7
 """Long front limbs that are on the ground so much, at rest and in the clip, carry a trunk however steep it is [1]."""
 STANDING = 0.55
@@ -219,7 +227,9 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
             is_leg = is_called_leg and named & {"leg", "arm", "other"} == {"leg"}
             is_leg = is_leg or (not named & {"arm", "other"} and _are_alike(tree, legs, pair, pairs))
             as_main = is_leg and share > main - AS_MUCH
-            if share + name > STANDING or as_main:
+            short, long = sorted((tree.reach[pair[1]], tree.reach[legs[1]]))
+            as_long = pair[0] == legs[0] and short > FRONT_LEG * long and not named & {"arm", "leg", "other"}
+            if share + name > STANDING or as_main or (as_long and time_on_ground(tree, pair) > PROPPED):
                 found.append(pair)
     return found
 
@@ -356,15 +366,14 @@ def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, ha
     if not path:
         return None
     trunk = at[:, chest] - at[:, root]
-    goes_on = float(np.mean(np.sum(away * trunk, axis=-1))) > 0.7 * float(
-        np.mean(np.linalg.norm(away, axis=-1) * np.linalg.norm(trunk, axis=-1))
-    )
-    above = hub == chest != root and "tail" not in named and (rises or goes_on or "trunk" not in named)
+    straight = float(np.mean(np.linalg.norm(away, axis=-1) * np.linalg.norm(trunk, axis=-1)))
+    ahead = float(np.mean(np.sum(away * trunk, axis=-1))) / max(straight, 1e-12)
+    above = hub == chest != root and "tail" not in named and (rises or ahead > STRAIGHT or "trunk" not in named)
     if named & {"head", "neck"} or above:
         kind = "neck"
     elif "trunk" in named and "tail" not in named and (rises or not is_at_root or chest == root):
         kind = "spine"  # what goes on behind the pelvis is a tail, however it is called
-    elif "tail" in named or (is_at_root and not rises):
+    elif "tail" in named or (is_at_root and (not rises or ahead < -STRAIGHT)):
         kind = "tail"
     elif not has_hubs and rises:
         kind = "neck"

@@ -8,7 +8,7 @@ import numpy as np
 
 from poise.body.anatomy import hints
 from poise.body.joint_tree import JointTree, Pair
-from poise.body.standing import comes_near_ground, rest_is_level, share_on_ground, trunk_of
+from poise.body.standing import comes_near_ground, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import rest_pose
 from poise.intake.anatomy import FRONT_LEG
 
@@ -17,6 +17,9 @@ VERTICAL = 0.7
 
 BELOW = 0.1
 """Least height of an upright figure's chest above its pelvis, as a share of the span [1]."""
+
+STANDS = 0.6
+"""Limbs that are on the ground so much, at rest and in the clip, are legs, if the trunk between them is level [1]."""
 
 LITTLE = 0.3
 """Feelers and ears move less skin than this share of what the largest limbs move [1]."""
@@ -31,6 +34,7 @@ def find_trunk(
     Others are drawn from the middle of the trunk, and neither end is the root.
     """
     chest = _chest(tree, root, hubs, pairs)
+    pairs = [p for p in pairs if chest not in tree.skeleton.ancestors(p[0]) or chest == root]
     bear = sorted({hub for hub, _, _ in pairs})
     above = tree.skeleton.ancestors
     separate = [h for h in bear if h != chest and chest not in above(h) and h not in above(chest)]
@@ -81,6 +85,7 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     Hair and horns fork further up, on the head.
     """
     bearing = {hub for hub, a, b in pairs if hub != root and tree.named((hub, a, b)) & {"arm", "leg"}}
+    bearing = bearing or _bears_front_legs(tree, root, pairs)
 
     def last(of: Iterable[int]) -> int:
         return max(of, key=lambda j: (len(tree.skeleton.ancestors(j)), j), default=root)
@@ -90,6 +95,17 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     way = {last(hubs), *tree.skeleton.ancestors(last(hubs))}
     flesh = {hub: float(tree.below_skin[[a, b]].sum()) for hub, a, b in pairs if hub != root}
     return last({hub for hub in way & flesh.keys() if flesh[hub] > LITTLE * max(flesh.values())} or hubs)
+
+
+def _bears_front_legs(tree: JointTree, root: int, pairs: list[Pair]) -> set[int]:
+    """Forks of a level trunk whose pair stands, as does one elsewhere, while what hangs beyond does not.
+
+    Wings, tufts and long ears do not end the trunk.
+    """
+    stand = [p for p in pairs if time_on_ground(tree, p) > STANDS]
+    beyond = {above for p in pairs if p not in stand for above in tree.skeleton.ancestors(p[0])}
+    found = {p[0] for p in stand if p[0] in beyond - {root} and any(q[0] != p[0] for q in stand)}
+    return {hub for hub in found if rest_is_level(tree, root, hub, pairs)}
 
 
 def _hangs_down(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> bool:
