@@ -24,6 +24,7 @@ from poise.cli.app import run
 from poise.cli.folder import COMMANDS
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
+from poise.io.format import written_ending
 from tests.chromium import launched, needs_browser
 
 
@@ -57,6 +58,18 @@ def test_a_folder_is_converted(clips: Path, tmp_path: Path, capsys: pytest.Captu
     states = {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()}
     assert states["broken.bvh"] == "failed"
     assert list(states.values()).count("done") == 3
+
+
+def test_what_is_only_read_is_refused_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clip = str(poise.sample_path("walk"))
+    for command in (["simulate"], ["edit", "mend"]):
+        for ending, instead in ((".usdz", ".usdc"), (".dae", ".fbx"), (".asf", ".amc")):
+            # an input that is not there is told only when it is read
+            assert run([*command, "missing.bvh", "-o", str(tmp_path / f"a{ending}")]) == 2
+            assert f"{ending} files can be read but not written. Write {instead}" in capsys.readouterr().err
+    assert run(["convert", clip, str(tmp_path / "a.usdz")]) == 2
+    assert written_ending(".usdz") == ".usdc"
+    assert written_ending(".bvh") == ".bvh"
 
 
 def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
@@ -406,6 +419,7 @@ def test_a_library_is_checked_and_taken_up_again(tmp_path: Path) -> None:
     asked = ["library", "check", str(clips), "-o", str(out), "--record", ".png", "--jobs", "1"]
     run = CliRunner().invoke(app, asked)
     assert run.exit_code == 1, run.output  # one cannot be read; the others are done
+    assert "2 of 3 clips done, 1 failed, 1 fails its check." in run.output
     report = json.loads((out / "hover_hop.json").read_text())
     assert report["schema"] == "poise.check/1"
     failing = [f["name"] for f in report["clips"][0]["findings"] if f["fails"]]

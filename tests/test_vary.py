@@ -152,6 +152,26 @@ def test_what_cannot_be_asked_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     clip = str(sample_path("walk.bvh"))
     assert run(["vary", clip, "-n", "0", "-o", str(tmp_path / "a")]) == 2
     assert run(["vary", clip, "--seed", "-1", "-o", str(tmp_path / "a")]) == 2
+    assert run(["vary", clip, "--to", "usdz", "-o", str(tmp_path / "a")]) == 2
+    assert "Write .usdc" in capsys.readouterr().err
     assert run(["vary", str(tmp_path), "-o", str(tmp_path / "a")]) == 2
     assert "no motion file" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
+
+
+def test_a_clip_that_cannot_be_read_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "clips" / "bad.bvh").write_text("junk")
+    (tmp_path / "clips" / "model.vrm").write_text("")
+    place = tmp_path / "out"
+    assert run(["library", "vary", str(tmp_path / "clips"), "-n", "2", "-o", str(place), "--jobs", "1"]) == 2
+    told = capsys.readouterr()
+    assert "bad-0000 and 1 more: " in told.err
+    assert "begins with the word HIERARCHY" in told.err
+    assert "(model.vrm)" in told.err
+    assert "2 failed" in told.out
+    assert "dropped" not in told.out
+    assert "Try more" not in told.out
+    page = (place / "index.html").read_text(encoding="utf-8")
+    assert "2 clips, 2 failed" in page
+    assert "begins with the word HIERARCHY" in page

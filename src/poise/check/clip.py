@@ -31,7 +31,8 @@ from poise.core.errors import PoiseError, UnreadableFile, failed_inside
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.files import read_head
-from poise.io.format import ReadOptions, format_of, optional
+from poise.io.format import WITH_SCENES, ReadOptions, format_of, optional
+from poise.io.markers import EXTENSIONS as MARKERS
 from poise.phases.floor import carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
@@ -69,6 +70,12 @@ def _visible(folder: Path) -> Iterator[Path]:
     for inside, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(inside) / name for name in names if not name.startswith("."))
+
+
+def passed_over(folder: Path) -> tuple[str, ...]:
+    """Names of the files below a folder that hold a figure or markers, of kinds in which no clips are looked for."""
+    kinds = {*WITH_SCENES, *MARKERS} - MOTION_ENDINGS - MAYBE_ENDINGS
+    return tuple(f.name for f in sorted(_visible(folder)) if f.suffix.lower() in kinds)
 
 
 def is_candidate(path: Path) -> bool:

@@ -23,9 +23,9 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, WRONG_USE, ProgressLines, answered, note, out, print_json
-from poise.cli.folder_page import LEFT_OUT, MEASURES, Done, summary_page
+from poise.cli.folder_page import LEFT_OUT, MEASURES, Done, fail_their_check, summary_page
 from poise.cli.options import flag, option
-from poise.cli.outcome import falls_at
+from poise.cli.outcome import falls_at, require_kinds
 from poise.cli.workers import workers_of
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
@@ -38,6 +38,8 @@ ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
 
+MOST_NAMES = 5
+"""Names of files that one sentence lists."""
 ENOUGH = 20
 """Clips that say how long one takes."""
 MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
@@ -225,6 +227,9 @@ def run_folder(
         raise InvalidValue(f"{place} names one file; several clips need a folder: {way}.")
     if given.get("live"):
         raise InvalidValue("--live shows one clip; name a file and one clip of it.")
+    if to and name != "library check":  # whose files are reports
+        require_kinds(Path(f"clip{_ending(to)}"), None)
+    note_passed_over(folder)
     todo = _jobs(name, given, folder, source, None if place is None else Path(place), target, to)
     if not todo:
         raise InvalidValue(f"There is no motion file in {folder}.")
@@ -240,6 +245,17 @@ def run_folder(
     _finish(name, place, done, asked - earlier, earlier, as_json=bool(given.get("json") or given.get("as_json")))
     failed = sum(d.state == "failed" for d in done)
     raise typer.Exit(0 if not failed else WRONG_USE if failed == asked else 1)
+
+
+def note_passed_over(folder: Path) -> None:
+    """Say which files of a folder are not opened, though they may look like clips."""
+    from poise.check.clip import passed_over
+
+    if folder.is_dir() and (names := passed_over(folder)):
+        more = ", …" if len(names) > MOST_NAMES else ""
+        files = "1 file of a kind" if len(names) == 1 else f"{len(names)} files of kinds"
+        shown = ", ".join(names[:MOST_NAMES])
+        note(f"left out: {files} in which no clips are looked for ({shown}{more}). Name one alone if it holds a clip.")
 
 
 def carry_out(
@@ -308,6 +324,7 @@ def _jobs(
 ) -> list[Job]:
     """A job for each clip below the folder, in name order; or for each clip of a file."""
     from poise.check.clip import clip_files
+    from poise.io.format import written_ending
 
     asked = {k: v for k, v in given.items() if k not in (source, target, "overwrite", "json", "as_json")}
     request = json.dumps([name, to, asked], sort_keys=True, default=str)
@@ -329,7 +346,7 @@ def _jobs(
                 new["clip"] = clip
             written = ""
             if place is not None and target is not None:
-                goal = short.with_suffix(_ending(to)) if to and clip is None else short
+                goal = short.with_suffix(_ending(to) if to and clip is None else written_ending(short.suffix))
                 if to and clip is not None:  # a clip's name may hold dots
                     goal = short.with_name(short.name.removesuffix(short.suffix) + _ending(to))
                 has_more = given.get("report") is not None or given.get("record") is not None
@@ -429,6 +446,7 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
             message += f" ({earlier} were done before)" if earlier else ""
             message += f", {len(left_out)} left out" if left_out else ""
             message += f", {len(failed)} failed" if failed else ""
+            message += fail_their_check(done)
             out().print(f"{message}. See {Path(place) / SUMMARY}.", markup=False)
 
 

@@ -44,6 +44,12 @@ class Done:
     warnings: tuple[str, ...] = ()
 
 
+def fail_their_check(done: Sequence[Done]) -> str:
+    """How many clips were checked and fail, as the end of a sentence."""
+    count = sum(d.measures.get("failing", 0.0) > 0.0 for d in done)
+    return "" if not count else ", 1 fails its check" if count == 1 else f", {count} fail their check"
+
+
 def _picture(done: Done, place: Path) -> str:
     """A strip that was drawn of a clip, in the page; no more than its link where it is not a small picture."""
     if not done.target or not (place / (path := Path(done.target).with_suffix(".png"))).is_file():
@@ -89,7 +95,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
         rows="\n".join(rows),
         count=len(done),
         failed=states["failed"],
-        left_out=left_out,
+        left_out=left_out + fail_their_check(done),
         code=code,
         key=key,
     )

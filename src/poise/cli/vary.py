@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from poise.cli import options
-from poise.cli.app import app, note, out, print_json
+from poise.cli.app import WRONG_USE, app, note, out, print_json
 from poise.cli.folder import (
     COMMANDS,
     SUMMARY,
@@ -21,10 +23,12 @@ from poise.cli.folder import (
     Shard,
     To,
     carry_out,
+    note_passed_over,
     read_manifests,
 )
 from poise.cli.folder_page import Done, summary_page
 from poise.cli.options import argument, flag, option
+from poise.cli.outcome import require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -63,6 +67,7 @@ def vary(
     Example: [bold]poise vary walk.bvh -n 50 --seed 7 -o variants[/bold]
     """
     from poise.check.clip import clip_files
+    from poise.io.format import written_ending
 
     if not 1 <= count <= MOST:
         raise InvalidValue(f"-n is {count}; give 1 to {MOST}.")
@@ -71,41 +76,60 @@ def vary(
     files = clip_files([file]) if file.is_dir() else (file,)
     if not files:
         raise InvalidValue(f"There is no motion file in {file}.")
+    if to is not None:
+        require_kinds(Path(f"clip.{to.lstrip('.')}"), None)
+    note_passed_over(file)
     names = _names(files, file, None if clip == "all" else clip)
     todo = []
     for (path, key), name in names.items():
         stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""
         for index in range(count):
-            ending = path.suffix if to is None else f".{to.lstrip('.')}"
+            ending = written_ending(path.suffix) if to is None else f".{to.lstrip('.')}"
             ending = ".glb" if to is None and ending.lower() in HINGED else ending
             target = f"{name}-{index:04d}{ending}"
             words = hashlib.sha256(f"{path} {stamp} {seed} {index}".encode("utf-8", "replace")).hexdigest()[:16]
             given = {"file": path, "clip": key, "seed": seed, "index": index, "output": output / target}
             todo.append(Job(f"{name}-{index:04d}", "variant", given, target, words))
-    done, _, earlier = carry_out(
+    done, asked, earlier = carry_out(
         "vary", todo, output, resume=resume, shard=shard, jobs=jobs, overwrite=overwrite, is_done=_was_tried
     )
     _choose(todo, output, with_sheet=sheet)
     table = json.loads((output / TABLE).read_text(encoding="utf-8"))
+    failed: dict[str, list[str]] = {}
+    for d in done:
+        if _has_failed(d):
+            failed.setdefault(d.message, []).append(d.name)
+    count_failed = sum(map(len, failed.values()))
+    code = 0 if not failed else WRONG_USE if count_failed == asked else 1
     if as_json:
         print_json(table)
-        return
+        raise typer.Exit(code)
     kept = sum(v["kept"] for v in table["variants"])
     made = f" ({earlier} were tried before)" if earlier else ""
-    for d in done:
-        if d.state == "failed" and not d.message.startswith(NEW_FINDINGS):
-            note(f"{d.name}: {d.message}")
+    for why, names in failed.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        note(f"{names[0]}{more}: {why}")
     spread = table["apart_median"]
     far = (
         "" if spread is None else f" Kept ones are {spread:.1f} times as far apart as copies with 1° of noise (median)."
     )
     out().print(f"{kept} of {len(table['variants'])} variants kept{made}.{far} See {output / SUMMARY}.", markup=False)
-    dropped = Counter(v["why"].partition(": ")[0] for v in table["variants"] if not v["kept"])
+    if failed:
+        out().print(f"{count_failed} failed", markup=False)
+    dropped = Counter(
+        v["why"].partition(": ")[0] for v in table["variants"] if not v["kept"] and v["why"] not in failed
+    )
     for why, number in dropped.most_common():
         out().print(f"{number} dropped: {why}", markup=False)
-    if 4 * kept < len(table["variants"]):
+    if 4 * kept < len(table["variants"]) - count_failed:
         few = "Few variants were" if kept else "No variant was"
         out().print(f"{few} kept. Try more: -n {4 * count}, or another --seed, or a longer clip.", markup=False)
+    raise typer.Exit(code)
+
+
+def _has_failed(done: Done) -> bool:
+    """Whether a variant could not be made or written; one that is not plausible is only dropped."""
+    return done.state == "failed" and not done.message.startswith(NEW_FINDINGS)
 
 
 def _was_tried(before: Done | None, job: Job) -> bool:
@@ -140,6 +164,7 @@ def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = 
     from poise.edit import vary as edit
     from poise.world import World
 
+    require_kinds(output, None)
     motion, character, before, noise = _prepared(file, clip)
     drawn = edit.draw(motion, character, seed, index)
     tried = edit.make(motion, character, drawn, before, World)
@@ -196,6 +221,9 @@ def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
     states = []
     for row in rows:
         done, words = tried[row["name"]], row.get("words", "")
+        if _has_failed(done):
+            states.append(done)
+            continue
         state, message = ("kept", words) if row["kept"] else ("dropped", f"{row['why']}: {words}".removesuffix(": "))
         states.append(replace(done, state=state, message=message))
     with all_or_none():

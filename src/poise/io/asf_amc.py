@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NAME = "asf_amc"
 EXTENSIONS = (".amc", ".asf")
 WRITTEN_EXTENSIONS = (".amc",)
+NOT_WRITTEN = {".asf": "Write .amc; the .asf is put beside it."}
 GROUND_LINE = "# ground "
 """Begins the comment that carries the ground a clip was made for."""
 CMU_FPS = 120.0

@@ -30,11 +30,22 @@ from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import as_figure, changed_joints, stretched
 
-__all__ = ["EXTENSIONS", "NAME", "WRITTEN_EXTENSIONS", "describe", "matches", "read", "read_skeleton", "write"]
+__all__ = [
+    "EXTENSIONS",
+    "NAME",
+    "NOT_WRITTEN",
+    "WRITTEN_EXTENSIONS",
+    "describe",
+    "matches",
+    "read",
+    "read_skeleton",
+    "write",
+]
 
 NAME = "fbx"
 EXTENSIONS = (".fbx", ".dae", ".blend")
 WRITTEN_EXTENSIONS = (".fbx",)
+NOT_WRITTEN = dict.fromkeys((".dae", ".blend"), "Write .fbx, .glb or .usdc.")
 MAX_BYTES = 256_000_000
 """Largest file that is given to Blender [bytes]."""
 LONGEST = 900.0
@@ -114,10 +125,8 @@ def write(motion: Motion, path: Path) -> None:
     """Write an FBX with skeleton, skin, pictures and all clips of the source; unchanged, the file that was read.
 
     Raises:
-        InvalidValue: for .dae and .blend, and where there is no Blender.
+        InvalidValue: where there is no Blender.
     """
-    if path.suffix.lower() not in WRITTEN_EXTENSIONS:
-        raise InvalidValue(f"{path.suffix} files can be read but not written. Write .fbx, .glb or .usdc.")
     source = motion.source.document if motion.source else None
     if isinstance(source, GltfSource) and isinstance(source.file, FbxDocument):
         is_same = motion.skeleton.names == source.tree.names and not any(changed_joints(motion, source).values())

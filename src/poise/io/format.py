@@ -102,10 +102,10 @@ class Format(Protocol):
     """A module that reads one format.
 
     It may offer more functions: `write(motion, path)`, where the format is written too (to `WRITTEN_EXTENSIONS`,
-    where these are not all of `EXTENSIONS`); `read_skeleton(path, options)
-    -> Skeleton`, for files that hold one, and `describe(path, options) -> dict | None`, for what `poise info` can say
-    of a file that `read` refuses, in fields of poise.info/1. One that can write in another unit or up axis offers
-    `write_as(motion, path, *, unit, up)`.
+    where these are not all of `EXTENSIONS`; `NOT_WRITTEN` holds the others, and what to write in their place);
+    `read_skeleton(path, options) -> Skeleton`, for files that hold one, and `describe(path, options) -> dict | None`,
+    for what `poise info` can say of a file that `read` refuses, in fields of poise.info/1. One that can write in
+    another unit or up axis offers `write_as(motion, path, *, unit, up)`.
     """
 
     NAME: str
@@ -156,10 +156,13 @@ def format_for(path: Path) -> Format:
 
     Raises:
         UnknownName: if the extension belongs to no format.
+        InvalidValue: if it is one that its format only reads.
     """
     suffix = path.suffix.lower()
     for name in FORMATS:
         if suffix in (candidate := module(name)).EXTENSIONS and optional(candidate, "write"):
+            if cure := (optional(candidate, "NOT_WRITTEN") or {}).get(suffix):
+                raise InvalidValue(f"{suffix} files can be read but not written. {cure}")
             return candidate
     known = ", ".join(known_extensions(written=True))
     if not suffix:
@@ -181,6 +184,14 @@ def known_extensions(*, written: bool = False) -> tuple[str, ...]:
     else:
         kept = [f.EXTENSIONS for f in formats]
     return tuple(dict.fromkeys(extension for own in kept for extension in own))
+
+
+def written_ending(suffix: str) -> str:
+    """What a clip of this extension is written to: its own, or another of its format where that is only read."""
+    for candidate in map(module, FORMATS):
+        if suffix.lower() in (optional(candidate, "NOT_WRITTEN") or {}):
+            return optional(candidate, "WRITTEN_EXTENSIONS")[-1]
+    return suffix
 
 
 def optional(candidate: Format, name: str) -> Any:

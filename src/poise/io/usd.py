@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXTENSIONS",
     "NAME",
+    "NOT_WRITTEN",
     "WRITTEN_EXTENSIONS",
     "describe",
     "matches",
@@ -30,7 +31,8 @@ __all__ = [
 
 NAME = "usd"
 WRITTEN_EXTENSIONS = (".usd", ".usda", ".usdc")
-EXTENSIONS = (*WRITTEN_EXTENSIONS, ".usdz")
+NOT_WRITTEN = {".usdz": "Write .usdc, and pack it with usdzip."}
+EXTENSIONS = (*WRITTEN_EXTENSIONS, *NOT_WRITTEN)
 
 
 def matches(path: Path, head: bytes) -> bool:
@@ -94,7 +96,7 @@ def write(motion: Motion, path: Path) -> None:
     """Write a stage: the source's own with new keys for what changed, or a skeleton with its animation and skin.
 
     Raises:
-        InvalidValue: if the motion came from a stage and no longer has its joints, or for .usdz.
+        InvalidValue: if the motion came from a stage and no longer has its joints.
         MissingExtra: without usd-core.
     """
     from poise.io.usd_write import write_stage

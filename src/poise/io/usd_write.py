@@ -43,7 +43,6 @@ def write_stage(motion: Motion, path: Path) -> None:
     source = motion.source.document if motion.source else None
     if not isinstance(source, GltfSource) or not isinstance(source.file, UsdDocument):
         return write_new(motion, path, unit=1.0, up="z")
-    _refuse_archive(path)
     if motion.skeleton.names != source.tree.names:
         raise InvalidValue(
             "The motion's joints are not those of the stage it was read from. Write .bvh or .npz instead."
@@ -82,11 +81,6 @@ def _export(layer: Any, path: Path, made: Path) -> None:
     except Tf.ErrorException as error:
         raise OSError(f"USD says: {said_by(error)}") from error
     path.write_bytes(made.read_bytes())
-
-
-def _refuse_archive(path: Path) -> None:
-    if path.suffix.lower() == ".usdz":
-        raise InvalidValue("Archives (.usdz) can be read but not written. Write .usdc, and pack it with usdzip.")
 
 
 def _from_there(name: str, before: Path, after: Path) -> str:
@@ -276,7 +270,6 @@ def write_new(motion: Motion, path: Path, *, unit: float, up: str) -> None:
         unit: Meters per unit [m].
         up: Up axis, "y" or "z".
     """
-    _refuse_archive(path)
     if up not in ("y", "z"):
         raise InvalidValue(f"A USD stage has y or z up, not {up!r}.")
     skeleton = motion.skeleton
