@@ -124,7 +124,9 @@ def test_a_run_writes_table_page_and_sheet_and_goes_on(tmp_path: Path, capsys: p
         assert row["words"]
         assert (row["file"] is not None) == row["kept"]
     assert sorted(p.name for p in place.glob("*.bvh")) == sorted(v["file"] for v in kept)
-    assert (place / "index.html").exists()
+    page = (place / "index.html").read_text(encoding="utf-8")
+    assert [row["file"] for row in kept if f'href="{row["file"]}"' not in page] == []
+    assert page.count('<a href="') == len(kept) + 1  # and the sheet
     assert (place / "sheet.png").exists()
     written = {p: p.stat().st_mtime_ns for p in place.glob("*.bvh")}
     assert run([*asked, "-n", "5", "--resume", "--no-sheet"]) == 0

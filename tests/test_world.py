@@ -17,6 +17,7 @@ from poise.filter.report import SimulationResult
 from poise.native import library
 from poise.physics.collisions import answer_free, find_sleepers, geom_speeds, remember, spread_rows
 from poise.physics.mujoco_bodies import Bodies
+from poise.show.world_scene import props_of_thing
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
 from poise.step.solve import respond, solve_step
@@ -610,3 +611,22 @@ def test_bodies_that_move_by_physics_are_no_scene_of_surfaces(tmp_path: Path) ->
     file.write_text(ROOM.replace("BALL", "0, 1, 1").replace("GOAL", "0, 0, 1"), encoding="utf-8")
     with pytest.raises(FileFormatError, match="poise synthesize --scene"):
         poise.synthesis.load_scene(file)
+
+
+def test_what_stands_before_a_figure_is_clear(tmp_path: Path) -> None:
+    file = tmp_path / "room.toml"
+    file.write_text(
+        'schema = "poise.scene/1"\n'
+        '[[walls]]\nname = "wall"\nplace = [0, -3.0, 1.2]\nfacing = [0, 1, 0]\nsize = [3.0, 2.4]\n'
+        '[[boxes]]\nname = "table"\nplace = [2, -3.0, 0.4]\nsides = [1.6, 0.8, 0.8]\n'
+        '[[boxes]]\nname = "screen"\nplace = [2, 3.0, 0.9]\nsides = [0.1, 1.2, 1.8]\n'
+        '[[bodies]]\nname = "door"\nplace = [4, 0, 1.0]\nsides = [0.04, 0.8, 1.98]\nmass = 12.0\n'
+        '[[bodies]]\nname = "crate"\nplace = [4, 2, 0.3]\nsides = [0.6, 0.6, 0.6]\nmass = 4.0\n'
+    )
+    props = {p.name: p for thing in World(file).things() for p in props_of_thing(thing)}
+    clear = {name: (prop.is_clear, len(prop.shapes)) for name, prop in props.items()}
+    assert clear == {"world": (False, 1), "world: walls": (True, 2), "door": (True, 1), "crate": (False, 1)}
+    still = tmp_path / "still.toml"  # nothing moves by physics: its plates are drawn, by the same rule
+    still.write_text(file.read_text().partition("[[bodies]]")[0])
+    plates = poise.scene_of(poise.synthesize("balance", scene=still, seconds=0.02)).props
+    assert {p.name: p.is_clear for p in plates} == {"wall": True, "table": False, "screen": True}

@@ -65,16 +65,16 @@ def _plain(value: float) -> str:
     return f"{value:.0f}" if size >= 1000.0 else f"{value:.4g}" if size >= 0.1 else f"{value:.3f}"
 
 
-def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
-    """All clips of a folder as one page: state, measures, warnings, links to what was written."""
+def summary_page(title: str, done: Sequence[Done], place: Path, *, sheet: str = "") -> str:
+    """All clips of a folder as one page: state, measures, warnings, links to what was written and to a sheet."""
     columns = [m for m in MEASURES if any(m in d.measures for d in done)]
     rows = []
     for d in done:
         name = html.escape(d.name)
         links = [
             f'<a href="{html.escape(quote(other.as_posix()), quote=True)}">{html.escape(other.suffix[1:])}</a>'
-            for ending in (".html", ".mp4", ".gif", ".png", ".json")
-            if d.target and (place / (other := Path(d.target).with_suffix(ending))).exists()
+            for ending in dict.fromkeys((Path(d.target).suffix, ".html", ".mp4", ".gif", ".png", ".json"))
+            if d.target and (place / (other := Path(d.target).with_suffix(ending))).is_file()
         ]
         cells = [_plain(d.measures[m]) if m in d.measures else "" for m in columns]
         message = html.escape(" ".join([d.message, *d.warnings]).strip())
@@ -96,6 +96,7 @@ def summary_page(title: str, done: Sequence[Done], place: Path) -> str:
         count=len(done),
         failed=states["failed"],
         left_out=left_out + fail_their_check(done),
+        sheet=f' <a href="{html.escape(quote(sheet), quote=True)}">Stills of them</a>' if sheet else "",
         code=code,
         key=key,
     )
@@ -152,9 +153,9 @@ td:last-child {{ min-width: 22em }}
 input[type=search] {{ font: inherit; padding: 0.3em 0.6em; width: min(30em, 90%) }}
 input[type=checkbox] {{ margin: 0 0.6em 0 0 }}
 </style>
-<h1>{title}</h1><p>{count} clips, {failed} failed{left_out}.</p>
+<h1>{title}</h1><p>{count} clips, {failed} failed{left_out}.{sheet}</p>
 <p><label>Show only <input id="only" type="search" placeholder="words; -word leaves out"></label>
-<label><input id="chosen" type="checkbox">only chosen rows, to compare them</label> <span id="said"></span></p>
+<label><input id="chosen" type="checkbox">only ticked rows</label> <span id="said"></span></p>
 <table><thead><tr>{heads}</tr></thead><tbody>
 {rows}
 </tbody></table><script>{code}</script></html>

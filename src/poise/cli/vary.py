@@ -228,9 +228,9 @@ def _choose(todo: list[Job], place: Path, *, with_sheet: bool) -> None:
         states.append(replace(done, state=state, message=message))
     with all_or_none():
         write_json(place / TABLE, {"schema": "poise.variants/1", "apart_median": median, "variants": rows})
-        write_atomically(place / SUMMARY, summary_page("poise vary", states, place))
-        if with_sheet and shown:
+        if drawn := with_sheet and bool(shown):
             _draw_sheet(shown[:SHEET_ROWS], place / SHEET)
+        write_atomically(place / SUMMARY, summary_page("poise vary", states, place, sheet=SHEET if drawn else ""))
 
 
 def _choose_of(

@@ -21,6 +21,7 @@ from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
 from poise.show.scene import Control, Scene
+from poise.show.world_scene import props_of_thing
 from poise.world import Clip, Driver, Goals, Ragdoll, Stream, World
 from poise.world.drivers import Figure
 
@@ -65,7 +66,9 @@ class LiveWorld:
         self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
         self._walk_controls: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
         self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
-        self._scene_bodies = list(dict.fromkeys(shape.body for shape in world.bodies.shapes))
+        bodies = dict.fromkeys(shape.body for shape in world.bodies.shapes)
+        things = zip(bodies, world.things(len(world.track) - 1))
+        self._scene_bodies = [body for body, thing in things for _ in props_of_thing(thing)]  # one a track
 
     @property
     def controls(self) -> tuple[Control, ...]:

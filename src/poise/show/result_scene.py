@@ -28,7 +28,7 @@ from poise.show.scene import (
     Track,
     file_name,
 )
-from poise.show.world_scene import companion_tracks, prop_of, scene_of_world
+from poise.show.world_scene import companion_tracks, props_of_thing, scene_of_world
 from poise.tracking.live import LiveResult
 from poise.world import World
 
@@ -93,7 +93,7 @@ def scene_of(
         title or _title(result),
         overlays=_goals(result),
         timeline=_events(result),
-        props=tuple(prop_of(thing) for thing in result.things),
+        props=tuple(prop for thing in result.things for prop in props_of_thing(thing)),
         plots=report_plots(result),
         notes=_notes(result),
     )

@@ -43,7 +43,7 @@ from poise.show.scene import (
     Track,
     Vectors,
 )
-from poise.show.world_scene import companion_tracks, prop_of
+from poise.show.world_scene import CLEAR, STEEP, companion_tracks, is_wall, props_of_thing
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.report import GripSpan
 from poise.synthesis.run import BallResult, FigureResult, SynthesisResult
@@ -61,11 +61,8 @@ THICK = 0.03
 FACES = ("front", "back", "left", "right", "top", "bottom")
 """Last words of the names of a box's faces."""
 
-CLEAR = 0.8
-"""A wall larger than this is drawn as a veil, so that nobody is hidden behind it [m]."""
-
-FAR, STEEP = 10.0, 0.7
-"""A camera looks from about so far away [m]; what rises more than `STEEP` is not a wall."""
+FAR = 10.0
+"""A camera looks from about so far away [m]."""
 
 ENDLESS = 12.0
 """Sides of the plate for a surface without end [m]."""
@@ -153,7 +150,9 @@ def _plates(name: str, faces: Sequence[Surface], times: Array) -> Prop:
         shapes.append(Box(center, half, rotations.from_matrix(frame)))
     places, turns = _path(first, origin, times)
     is_floor = any(f.normal[2] > 0.7 for f in faces)
-    is_clear = not is_floor and max(first.size) > CLEAR
+    back = rotations.conjugate(shapes[0].rotation)
+    spans = [np.abs(rotations.to_matrix(rotations.multiply(back, s.rotation))) @ s.half for s in shapes]
+    is_clear = is_wall(np.max(spans, axis=0), shapes[0].rotation)
     return Prop(name, tuple(shapes), places, turns, FLOOR_COLOR if is_floor else WALL_COLOR, is_clear=is_clear)
 
 
@@ -222,7 +221,7 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
     arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))
-    things = tuple(prop_of(thing) for thing in result.things)
+    things = tuple(prop for thing in result.things for prop in props_of_thing(thing))
     tracks += companion_tracks(result.companions, first=len(tracks))
     scene = Scene(
         times,

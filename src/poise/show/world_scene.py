@@ -19,6 +19,9 @@ from poise.world import World
 
 THING_COLOR: Color = (0.62, 0.54, 0.44)
 
+CLEAR, STEEP = 0.8, 0.7
+"""What stands taller than `CLEAR` [m], broad side up no more than `STEEP`, is clear: nobody is hidden behind it."""
+
 
 def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Scene:
     """Figures and bodies of a world at every step so far.
@@ -33,7 +36,7 @@ def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Sc
     tracks = companion_tracks(world.companions(since), most=LIVE_VERTICES if is_now else MAX_VERTICES)
     pushes = () if is_now else tuple(_pushes(world, tracks, times))
     title = title or ", ".join(track.name for track in tracks) or "A world"
-    props = [(prop_of(thing), thing.mass > 0.0) for thing in world.things(since)]
+    props = [(prop, thing.mass > 0.0) for thing in world.things(since) for prop in props_of_thing(thing)]
     own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
     return Scene(
         times, tuple(tracks), world.terrain, tuple(arrow for arrow, _ in pushes), title, props=own,
@@ -68,17 +71,33 @@ def companion_tracks(companions: Sequence[Companion], *, first: int = 0, most: i
     return tracks
 
 
-def prop_of(thing: Thing) -> Prop:
-    """A body around a figure as something to see."""
+def is_wall(half: Array, turn: Array) -> bool:
+    """Whether a box of these half sizes (3,) [m], turned so (4,), hides who stands behind it."""
+    axes = np.abs(rotations.to_matrix(turn)[2])  # how far each of its axes rises
+    thin = axes[half <= half.min() + 1e-9].max()  # of several equal sides the one that lies flattest
+    return bool(thin <= STEEP and 2.0 * axes @ half > CLEAR)
+
+
+def props_of_thing(thing: Thing) -> tuple[Prop, ...]:
+    """A body around a figure as something to see; of what has walls and more, the walls by themselves."""
     shapes: list[Shape] = []
+    walls: list[Shape] = []
     for kind, size, place, turn in thing.shapes:
         along = rotations.rotate(turn, np.array([0.0, 0.0, size[1]]))
         if kind == "box":
-            shapes.append(Box(place, size, turn))
+            is_clear = is_wall(size, rotations.multiply(thing.orientations[0], turn))
+            (walls if is_clear else shapes).append(Box(place, size, turn))
         elif kind == "capsule":
             shapes.append(Capsule(place - along, place + along, float(size[0])))
         elif kind == "cylinder":
             shapes.append(Cylinder(place - along, place + along, float(size[0])))
         else:  # a ball, or an ellipsoid as one of its mean radius
             shapes.append(Ball(place, float(size[0] if kind == "sphere" else size.mean())))
-    return Prop(thing.name, tuple(shapes), thing.positions, thing.orientations, THING_COLOR, thing.mass)
+    if thing.mass > 0.0 and shapes:  # what may topple stays one thing
+        shapes, walls = shapes + walls, []
+    clear = f"{thing.name}: walls" if shapes else thing.name
+    return tuple(
+        Prop(name, tuple(own), thing.positions, thing.orientations, THING_COLOR, thing.mass, is_clear=own is walls)
+        for name, own in ((thing.name, shapes), (clear, walls))
+        if own
+    )

@@ -78,7 +78,7 @@ export class Pointer {
     const hit = pick(this.stage, world, event.clientX, event.clientY);
     if (!hit || world.header.tracks[hit.track].bodies[hit.body].draggable === false) return;
     const figure = world.figures[hit.track];
-    if (figure.track.style === "ghost") return;
+    if (figure.track.style === "ghost" && figure.track.layer !== "props") return; // a clear door can be held
     event.stopImmediatePropagation();
     this.stage.canvas.setPointerCapture(event.pointerId);
     this.stage.controls.enabled = false;
