@@ -24,7 +24,6 @@ from poise.cli.app import run
 from poise.cli.folder import COMMANDS
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
-from poise.io.format import written_ending
 from tests.chromium import launched, needs_browser
 
 
@@ -68,8 +67,11 @@ def test_what_is_only_read_is_refused_before_the_work(tmp_path: Path, capsys: py
             assert run([*command, "missing.bvh", "-o", str(tmp_path / f"a{ending}")]) == 2
             assert f"{ending} files can be read but not written. Write {instead}" in capsys.readouterr().err
     assert run(["convert", clip, str(tmp_path / "a.usdz")]) == 2
-    assert written_ending(".usdz") == ".usdc"
-    assert written_ending(".bvh") == ".bvh"
+    (tmp_path / "clips").mkdir()
+    (tmp_path / "clips" / "a.usdz").write_bytes(b"")
+    assert run(["library", "mend", str(tmp_path / "clips"), "-o", str(tmp_path / "out"), "--jobs", "1"]) == 2
+    assert lines(tmp_path / "out" / "manifest.jsonl")["a.usdz"]["target"] == "a.usdc"
+    assert "<h1>poise library mend</h1>" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(

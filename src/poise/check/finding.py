@@ -256,7 +256,7 @@ def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
         difference = abs(float(floor.value) - clip.floor)
         is_off = sunk > at.SUNK or (bool(clip.touch.names) and above.mean() > at.ABOVE)
         if floor.confidence < at.SURE_FLOOR or difference > at.FLOORS_AGREE * leg or is_off:
-            found["floor"] = "it is not clear where the floor lies (--floor says it)"
+            found["floor"] = "it is not clear where the floor lies (poise check --floor M says it)"
         elif sunk > 0.0 and _lacks_feet(clip):
             found["floor"] = "its legs have no joint at the ankle, so where their soles are is guessed"
     if is_on_the_spot(clip):

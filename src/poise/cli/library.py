@@ -124,7 +124,9 @@ def mend_all(
     """
     given: dict[str, Any] = {"file": folder, "output": output, "clip": None, "budget": budget, "record": record}
     given |= {"report": Path(".json"), "overwrite": overwrite, "json": as_json}
-    run_folder("edit mend", given, "file", "output", resume=resume, shard=shard, jobs=jobs, to=to)
+    run_folder("library mend", given, "file", "output", resume=resume, shard=shard, jobs=jobs, to=to)
 
+
+COMMANDS["library mend"] = COMMANDS["edit mend"]
 
 library.command("vary")(make_variants)

@@ -221,12 +221,12 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
     deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
-    weight = GRAVITY * d["source"]["mass"]
+    weight, pace = GRAVITY * d["source"]["mass"], d["realtime_factor"]
     what = "The last round" if output is None else str(output)
     lines = [
         f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
         f"simulated at {1.0 / d['dt']:.0f} Hz, {d['step_ms']['median']:.2f} ms a frame "
-        f"({d['realtime_factor']:.0f} × real time)",
+        f"({pace:{'.1g' if pace < 1.0 else '.0f'}} × real time)",
     ]
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
         lines.append("Nothing disturbed it: the motion is the one that went in.")

@@ -228,7 +228,7 @@ def _evidence(
             "joints of all skins and what lies between" if file.items("skins") else "animated nodes",
         ),
         "end_sites": Evidence(
-            "marked by Poise" if tree.end_sites else "where the skin ends", 0.6, "glTF has no tips of chains"
+            "marked by Poise" if tree.end_sites else "where the skin ends", 0.6, "such a file marks no tips of chains"
         ),
     }
     if away > 0.0:
