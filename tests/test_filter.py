@@ -232,6 +232,19 @@ def test_strength_changes_the_reaction_and_not_the_clip() -> None:
         assert difference.max() > least
 
 
+def test_the_path_of_a_shoved_figure_is_an_objective_and_before_the_shove_a_constraint() -> None:
+    """Weighed, it spares the root a part of its largest force, 119 N; with a weight of 0 it is a constraint."""
+    motion, character = walk()
+    usual = load_preset("recommended")
+    hard = replace(usual, weights=replace(usual.weights, goal=0.0))
+    soft, firm = (simulate(motion, character, pushes=[SHOVE], preset=preset) for preset in (usual, hard))
+    most, before_it = (run.report["root_residual"]["force_max_N"] for run in (soft, firm))
+    assert most < 0.92 * before_it, "measured 0.87"
+    assert soft.report["goal_error_max_m"] < 0.01
+    before = soft.times <= SHOVE.start
+    assert np.array_equal(soft.q[before], firm.q[before])
+
+
 def test_goals_differ_in_what_they_let_a_shove_do() -> None:
     motion, character = walk()
     runs = {

@@ -31,7 +31,7 @@ def test_constraints_that_conflict_give_way_by_little() -> None:
     motion, character = walk(0.8)
     place = motion.world[0][30, character.body_index("left_hand")]
     pair = tuple(PointGoal("left_hand", (place[0] + x, place[1], place[2]), 0.3, 0.3) for x in (0.0, 0.04))
-    result = simulate(motion, character, options=Options(goal_points=pair))
+    result = simulate(motion, character, options=Options(goal="com-xy", goal_points=pair))
     assert result.report["solver"]["fallbacks"]["goal_soft"] > 10
     assert result.report["goal_error_max_m"] < 7e-5
 

@@ -107,9 +107,9 @@ class SimulatedCharacter:
         self.problem, self.limbs = self.routine.frame, self.routine.limbs
         self.limbs.mass, self.limbs.pivot = self.mass, preset.goal.sway_pivot * character.leg_length
         targets.weigh(self.problem, self.setup)
-        self.usual = targets.usual_targets(self.setup, self.problem, self.legs)
-        objectives, constraints = self._list_of(self.usual)
-        self.usual_lists = tuple(objectives), tuple(constraints)  # the same objects in every step
+        usual = targets.usual_targets(self.setup, self.problem, self.legs)
+        both = usual._replace(goal_weight=None), usual  # the second while the goal moves
+        self.usual = [(asked, tuple(map(tuple, self._list_of(asked)))) for asked in both]  # the same in every step
         self.stages = stages_of(self.setup, self.problem, self.goal, self.legs, system_of(self.state), fastest=FASTEST)
         for name in ("needed", "far", "lasting", "latest", "pause", "urgent_far", "urgent_duration", "dragged"):
             setattr(self.stages, name, getattr(self.footing.stepping, name))
@@ -184,7 +184,9 @@ class SimulatedCharacter:
         pushes = [push for push in now.pushes if type(push) is Push]
         if len(pushes) < len(now.pushes) or len(pushes) > MOST_PUSHES:
             return False
-        if not (self.options.objectives or table_of(system_of(self.state)).knows(*self.usual_lists)):
+        targets.say_what_moves(self.setup, self.goal, self.problem, bool(now.pushes), self.world is None)
+        _, lists = self.usual[self.problem.values.is_soft]
+        if not (self.options.objectives or table_of(system_of(self.state)).knows(*lists)):
             return False
         self.stages.system = system_of(self.state)
         self._write_inputs(now)
@@ -279,9 +281,7 @@ class SimulatedCharacter:
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
         limbs.pressed, limbs.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
-        g.is_moving = self.options.goal == "moving"
-        if self.options.goal in ("auto", "none"):
-            g.is_moving = bool(now.pushes) or not g.rests or not self.terrain.is_static
+        targets.say_what_moves(self.setup, self.goal, self.problem, bool(now.pushes), self.world is None)
         g.has_fallen = self.fall is not None
         stepping, values = self.footing.stepping, self.stages.values
         values.is_moving, values.has_moved, values.rested = stepping.is_moving, stepping.has_moved, stepping.rested
@@ -358,6 +358,7 @@ class SimulatedCharacter:
     def targets(self, reference: ReferenceFrame, sensed: Sensed) -> Targets:
         """What the controllers ask of this step."""
         setup, f, fall, is_strict = self.setup, self.problem, self.fall, self.options.physicality.is_strict
+        usual, _ = self.usual[f.values.is_soft]
         part = 1.0 if fall is None else targets.LET_GO
         if is_strict and fall is None:
             part, sinks = targets.strict_authority(setup, self.state, reference, self.follower.height)
@@ -370,11 +371,10 @@ class SimulatedCharacter:
         aim(self.stages)
         if fall is not None:
             self.limits.stop(f)
-            made, self.fall = targets.falling_targets(
-                self.usual, setup, f, self.state, fall, self.standing_height, self.time
-            )
+            high = self.standing_height
+            made, self.fall = targets.falling_targets(usual, setup, f, self.state, fall, high, self.time)
             return made
-        out = targets.strict_targets(self.usual, setup, f, self.state, reference, part) if is_strict else self.usual
+        out = targets.strict_targets(usual, setup, f, self.state, reference, part) if is_strict else usual
         places = [targets.place_goal(g, setup, self.state, self.time) for g in self.goal_points if g.is_on(self.time)]
         for place in places:
             if place.is_out_of_reach:
@@ -387,10 +387,11 @@ class SimulatedCharacter:
         """The list of this step: the same objects as in the last step where the targets are the same arrays."""
         objectives: Sequence[Objective]
         constraints: Sequence[Constraint]
+        usual, lists = self.usual[self.problem.values.is_soft]
         if self.options.engine == "pd":
             objectives, constraints = proportional_derivative(sensed.step, reference, self.preset.pd)
-        elif reached == TARGETED or (asked := self.targets(reference, sensed)) is self.usual:
-            objectives, constraints = self.usual_lists
+        elif reached == TARGETED or (asked := self.targets(reference, sensed)) is usual:
+            objectives, constraints = lists
         else:
             objectives, constraints = self._list_of(asked)
         if not self.options.objectives:

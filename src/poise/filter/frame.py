@@ -269,8 +269,8 @@ def _goal_target(f: Block) -> None:
     mismatch of order Δt between differences of positions and J a + J̇ v. With a strict root, where it is a target
     that cannot always be met, it is a critically damped servo instead: to where the reference is against its feet, with
     an error no larger than `largest_way`, so that it never goes faster than a foot can stop it; where it goes in the
-    world is decided by where feet land. It is a servo, too, where a limb swings freely, since nobody knows where it
-    will be: then the trunk is not held to a step.
+    world is decided by where feet land. It is a servo, too, where a limb swings freely, and as an objective, since what
+    a step leaves undone would be a jolt in the next; the faster the goal goes, the more that weighs, and the stiffer.
     """
     p, r, k = f.pose, f.reference, f.giving
     out = f.left_out if f.has_left_out else np.zeros(p.bodies, dtype=np.bool_)
@@ -283,13 +283,14 @@ def _goal_target(f: Block) -> None:
         own = k.own_acceleration
     error = (r.com + shift + way - com)[:2]
     change = (error - f.goal_error) / f.dt if f.has_previous else np.zeros(2)
-    part, w = min(1.0, f.loose_part * float(k.loose.max(initial=0.0))), f.soft_frequency
+    firm = 1.0 + (float(f.moved[3:5] @ f.moved[3:5]) / f.firm_speed**2) ** 2
+    part, w = min(1.0, max(f.is_soft / firm, f.loose_part * float(k.loose.max(initial=0.0)))), f.soft_frequency
     servo = ((1.0 - part) / f.dt**2 + part * w * w) * error + ((1.0 - part) / f.dt + part * 2.0 * w) * change + own[:2]
     if f.is_strict:
         w, stands = f.goal_frequency, f.standing - shift[:2] if f.standing_count else np.zeros(2)
         servo = w * w * shortened(error + stands, f.largest_way) + 2.0 * w * change
     f.goal_target[:] = r.com_acceleration[:2] + f.moved[6:8] + servo
-    f.goal_error[:], f.has_previous = error, 1
+    f.goal_error[:], f.has_previous, f.goal_weight[:] = error, 1, f.soft * firm
 
 
 def _turn_targets(f: Block) -> None:

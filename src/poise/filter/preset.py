@@ -24,6 +24,7 @@ class Weights:
     joint_torque: float
     pose: float
     end_effector: float
+    goal: float
     coefficients: float
     bounds: float
 

@@ -1,12 +1,17 @@
 """The quasi-physical filter as two lists: objectives, and constraints.
 
     min  W_τ ‖τ − τ*‖² + W_p ‖pose − servo‖² + W_e ‖end effectors − servo‖² + ε ‖λ − λ*‖²
-    s.t. center of mass on its path,  λ ≥ 0,  joint limits,  no point below the ground
+         + W_g ‖center of mass − servo‖²
+    s.t. λ ≥ 0,  joint limits,  no point below the ground;  center of mass on its path, where nothing moves it
 
 Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angular acceleration of every body (real
 Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
 where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps
-targets; where the reference hovers, the root wrench that carries it is weighed less.
+targets; where the reference hovers, the root wrench that carries it is weighed less;
+while something moves the goal, the path of the center of mass is an objective, where the paper has a constraint: a foot
+whose pressure has reached its edge can do no more, and a path that is met to the step hands all noise of the capture to
+the root. It gives way by some millimeters, less the faster the goal goes. With the goal "com-xy", or a weight of 0,
+it is the paper's constraint.
 
 The baseline of the paper's comparison has proportional-derivative torques on every joint and on the root:
 
@@ -91,7 +96,7 @@ class Targets(NamedTuple):
             times one, [Levine2012]_ 2.5.
         axes: Two tangents and the surface normal at each point, rows, shape (P, 3, 3).
         coefficients: Contact coefficients of every point [N], shape (P, 4), or None for zero.
-        goal, goal_weight: Horizontal acceleration of the center of mass [m/s²], shape (2,), or None.
+        goal, goal_weight: Horizontal acceleration of the center of mass [m/s²], shape (2,), or None; hard if no weight.
         bounds: Joint limits, ground.
         places: Goals of single places.
         joints, joint_weight: Acceleration of every dof, shapes (nv,), where nobody holds the root; then `turning` is
@@ -111,7 +116,7 @@ class Targets(NamedTuple):
     axes: Array
     coefficients: Array | None
     goal: Array | None
-    goal_weight: float
+    goal_weight: Array | float | None
     bounds: Sequence[AtLeast]
     places: Sequence[PlaceGoal] = ()
     joints: Array | None = None
@@ -189,7 +194,7 @@ def quasi_physical(
     objectives.append(Objective(coefficients, asked, share, "contact coefficients"))
     if t.goal is not None:
         quantity = ComAcceleration("xy", without=goal_without)
-        if physicality.is_strict:
+        if t.goal_weight is not None:
             objectives.append(Objective(quantity, t.goal, t.goal_weight, "center of mass"))
         else:
             constraints.append(Equal(quantity, t.goal, "center of mass"))

@@ -36,8 +36,10 @@ MOST_PUSHES = 64
 """So many forces may act on one figure at once."""
 LOOSE = 3.0
 """A limb that goes by this part of one its own way makes the goal a servo."""
-SOFT_GOAL = 25.0
+SOFT_GOAL = 15.0
 """Frequency of that servo, critically damped [1/s]."""
+FIRM_SPEED = 0.4
+"""Speed of the goal that doubles the weight of its path [m/s]."""
 BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
 FORESIGHT, LOOSENING = 0.05, 0.05
@@ -122,6 +124,7 @@ class Routine:
         f.largest_way, f.goal_frequency = LARGEST_LEAN * scale, preset.goal.point_frequency
         f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
+        f.firm_speed = FIRM_SPEED * math.sqrt(scale)
         _legs(f, state, limbs, footing.feet)
         f.foresight, f.loosening = FORESIGHT * math.sqrt(scale), LOOSENING
         f.left_out[list(left_out)], f.has_left_out = True, bool(left_out)

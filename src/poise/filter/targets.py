@@ -55,6 +55,15 @@ def weigh(f: Block, setup: Setup) -> None:
     f.torque_share, f.root_share = w.joint_torque, setup.options.physicality.factor * w.root_wrench
     f.pose_share, f.end_share, f.authority, f.rise = w.pose, w.end_effector, 1.0, RISE
     f.hovering, f.area, f.joint_strength[:] = HOVERING, setup.scale**2, setup.strengths
+    f.soft = w.goal * w.root_wrench * setup.mass
+
+
+def say_what_moves(setup: Setup, goal: Block, f: Block, is_pushed: bool, is_alone: bool) -> None:
+    """Whether anything moves the goal, and its path is an objective; else, and in a world, it is a constraint."""
+    g, kind = goal.values, setup.options.goal
+    moves = is_pushed or not g.rests or not setup.terrain.is_static
+    g.is_moving = kind == "moving" or (kind != "com-xy" and moves)
+    f.values.is_soft = bool(g.is_moving and moves and is_alone and f.values.soft)
 
 
 def usual_targets(setup: Setup, f: Block, legs: Block) -> Targets:
@@ -72,7 +81,7 @@ def usual_targets(setup: Setup, f: Block, legs: Block) -> Targets:
     return Targets(
         f.torque_target, f.effort, f.turn_target[1:].reshape(-1), f.turn_weight[1:].reshape(-1), f.place_target,
         f.place_weight, f.point_target, f.point_weight, f.axes, f.coefficient_target,
-        None if setup.options.goal == "none" else f.goal_target, 0.0, bounds,
+        None if setup.options.goal == "none" else f.goal_target, f.goal_weight, bounds,
     )  # fmt: skip
 
 

@@ -268,7 +268,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         is_strict: word  nobody holds the root
         is_falling: word  it has lost its balance: the reference's forces say nothing
         has_goal: word  the center of mass is guided
-        is_at_goal: word  nothing moved the goal
+        is_at_goal, is_soft: word  nothing moved the goal; its path is an objective
         has_previous: word  `goal_error` is that of the last step
         has_left_out: word  the goal leaves some bodies out
         limbs: word  limbs that can step
@@ -301,8 +301,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         rise: real  factor on the weight of the root's height where a plan says it and something stands
         hovering: real  part of the root's weight that is left where a motion hovers
         area: real  (leg length / 0.82 m)²
-        largest_way: real  nor is the center of mass against what stands, where nobody holds the root [m]
-        goal_frequency: real  of the servo of the center of mass there [1/s]
+        largest_way, goal_frequency: real  nor is the center of mass there; of its servo, where nobody holds the root
+        soft, firm_speed: real  weight of the path while the goal rests; speed of the goal that doubles it [m/s]
         loose_part, soft_frequency: real  how far a limb goes its own way that makes the goal a servo, of this [1/s]
         leaning: real  how much of its share of the slope's turn a body takes
         lying: real  how far the figure lies along the slope, 0 … 1
@@ -368,7 +368,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         joint_strength: real[bodies]  strength of each joint, divides the weight of its torque
         carried: real[bodies]  mass that each joint carries [kg]
         goal_target: real[2]  acceleration of the center of mass [m/s²]
-        goal_error: real[2]  of its place [m]
+        goal_error, goal_weight: real[2]  of its place [m]; of its path while that is an objective
         left_out: flag[bodies]  bodies that the goal leaves out
         limit_q: word[limited]  first coordinate of each limited joint
         limit_v: word[limited]  its first dof

@@ -254,8 +254,9 @@ static void turn_targets(Frame *f) {
 }
 
 /* Horizontal acceleration that puts the center of mass on the goal in the next step, in error form: a* + (2 e_k −
- * e_{k−1}) / Δt². Where nobody holds the root, and while a limb swings freely, it is a critically damped servo; in the
- * first case to where the reference is against its feet. */
+ * e_{k−1}) / Δt². Where nobody holds the root, while a limb swings freely, and as an objective, it is a critically damped
+ * servo; in the first case to where the reference is against its feet. As an objective it weighs the more the faster the
+ * goal goes, and is asked for the sooner. */
 static void goal_target(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
@@ -279,7 +280,8 @@ static void goal_target(Frame *f) {
         error[c] = off[c] = r->com[c] + f->moved[c] + limbs[c] - com[c] / total;
         if (f->is_strict && f->standing_count) off[c] += f->standing[c] - f->moved[c];
     }
-    real part = smaller(1.0, f->loose_part * loose), w = f->soft_frequency, shortened = 1.0;
+    real ratio = (f->moved[3] * f->moved[3] + f->moved[4] * f->moved[4]) / (f->firm_speed * f->firm_speed), firm = 1.0 + ratio * ratio;
+    real part = smaller(1.0, larger(f->is_soft / firm, f->loose_part * loose)), w = f->soft_frequency, shortened = 1.0;
     real here = (1.0 - part) / (dt * dt) + part * w * w, rate = (1.0 - part) / dt + part * 2.0 * w;
     if (f->is_strict) {
         w = f->goal_frequency;
@@ -292,6 +294,7 @@ static void goal_target(Frame *f) {
         f->goal_target[c] = r->com_acceleration[c] + f->moved[6 + c] + own + here * off[c] + rate * change;
         f->goal_error[c] = error[c];
     }
+    f->goal_weight[0] = f->goal_weight[1] = f->soft * firm;
     f->has_previous = 1;
 }
 
