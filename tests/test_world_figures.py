@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import poise
+from poise.cli.outcome import summarize_run
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, MotionWarning, UnknownName
 from poise.core.motion import Motion
@@ -155,6 +156,7 @@ PLANK = (
     "hinge = {axis = [0, 1, 0], place = [1.85, 0, 0.5]}\n"
 )
 BESIDE = '[[boxes]]\nname = "wall"\nplace = [1.9, 0.6, 1.2]\nsides = [2.0, 0.2, 2.4]\n'
+SLAB = '[[boxes]]\nname = "slab"\nplace = [1.65, 0, 0.02]\nsides = [0.2, 0.8, 0.04]\n'
 LIGHT = '[[bodies]]\nname = "crate"\nplace = [1.9, 0, 0.2]\nsides = [0.4, 0.4, 0.4]\nmass = 4\n'
 
 
@@ -175,14 +177,26 @@ def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motio
     assert 0.1 < toes[-1, 0, 1] - toes[-1, 1, 1] < 0.25, "legs do not cross"
 
 
-@pytest.mark.parametrize("scene", [BESIDE, LIGHT], ids=["beside", "light"])
-def test_a_walker_passes_a_wall_beside_its_way_and_pushes_what_is_light(
+@pytest.mark.parametrize("scene", [BESIDE, LIGHT, SLAB], ids=["beside", "light", "slab"])
+def test_a_walker_passes_a_wall_beside_its_way_pushes_what_is_light_and_does_not_look_for_what_is_low(
     person: poise.Character, walk: Motion, tmp_path: Path, scene: str
 ) -> None:
     world = walking_among(scene, person, walk, tmp_path, sees=True)
     for _ in range(270):
         world.step()
     assert world.figures[0].poses[-1][0] > 2.2
+
+
+def test_what_is_low_trips_a_walker_and_does_not_slow_its_clip(
+    person: poise.Character, walk: Motion, tmp_path: Path
+) -> None:
+    world = walking_among(SLAB, person, walk, tmp_path)
+    is_hit = False
+    for _ in range(200):
+        world.step()
+        is_hit |= bool(world.figures[0].felt)
+    assert is_hit
+    assert world.figures[0].poses[-1][0] > 2.9, "its clip goes on under it; held, it was at 1.4 m"
 
 
 def test_nothing_moves_when_a_figure_looks_ahead(
@@ -198,12 +212,14 @@ def test_nothing_moves_when_a_figure_looks_ahead(
 
     monkeypatch.setattr(mujoco, "mj_geomDistance", watched)
     assert isinstance(driver := world.figures[0].driver, Clip)
-    assert 1.3 < driver.room(np.array([1.0, 0.0]), 3.0, 10.0, 0.0) < 1.9
+    assert 1.3 < driver.room(np.array([1.0, 0.0]), 3.0, 10.0, 0.0, 0.1) < 1.9
     assert len(asked) > 1
     assert all(asked)
 
 
-def test_a_clip_that_is_simulated_is_held_as_in_a_world(person: poise.Character, walk: Motion, tmp_path: Path) -> None:
+def test_a_clip_that_is_simulated_is_held_as_in_a_world(
+    person: poise.Character, walk: Motion, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     clip = moved_to(walk, (0.0, 0.0), 0.0, 0.0).cut(0.0, 2.5)
     world = walking_among(WALL, person, clip, tmp_path, sees=True)
     result = poise.simulate(clip, person, world=World(tmp_path / "scene.toml"), fps=100.0)
@@ -215,6 +231,10 @@ def test_a_clip_that_is_simulated_is_held_as_in_a_world(person: poise.Character,
     assert result.motion.frame_count == clip.frame_count, "the clip's frames, in which it stands"
     assert np.abs(shown[::6] - result.q[at[::6]]).max() < 1e-3
     assert result.report["deviation"]["joint_angle_max_deg"] < 0.5, "measured from what it follows"
+    left = np.linalg.norm(poise.motion_to_q(person, clip)[-1, :2] - result.q[-1, :2])
+    assert result.report["scene"]["short_m"] == pytest.approx(left, abs=0.05)
+    summarize_run(result, None)
+    assert f"It stopped before something in its way, {left:.1f} m short" in capsys.readouterr().out
 
 
 def test_walkers_who_see_each_other_stop_apart(person: poise.Character, walk: Motion) -> None:

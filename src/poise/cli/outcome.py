@@ -229,7 +229,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         f"({pace:{'.1g' if pace < 1.0 else '.0f'}} × real time)",
     ]
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
-        lines.append("Nothing disturbed it: the motion is the one that went in.")
+        short = d.get("scene", {}).get("short_m", 0.0)
+        held = f"It stopped before something in its way, {short:.1f} m short of where the clip ends."
+        lines.append(held if short else "Nothing disturbed it: the motion is the one that went in.")
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
         if bodies := d.get("scene", {}).get("bodies"):
@@ -247,11 +249,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         ]
     if any(floor := d.get("floor_velocity_m_s", ())):
         lines.append(f"The clip walks on the spot, as on a treadmill at {math.hypot(*floor):.2f} m/s")
-    deepest = contact["penetration_max_m"]
-    if deepest > SUNK * d["settings"]["leg_scale"]:
+    if (deepest := contact["penetration_max_m"]) > SUNK * d["settings"]["leg_scale"]:
         lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
-    strain = residual["force_rms_N"] / weight
-    if strain > BELIEVABLE:
+    if (strain := residual["force_rms_N"] / weight) > BELIEVABLE:
         lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
     high = contact["float_p95_m"]
     if high > FLOATING * d["settings"]["leg_scale"]:

@@ -280,7 +280,8 @@ def _run(
     )
     belt.add_to(report.data)
     if world is not None:
-        report.data["scene"] = world.report()
+        short = float(np.hypot(*(q[done - 1] - shown[-1])[:2])) if is_slower else 0.0
+        report.data["scene"] = {**world.report(), "short_m": short}
     return SimulationResult(
         result,
         kept,

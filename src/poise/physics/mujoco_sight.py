@@ -36,7 +36,7 @@ class Sight:
         self._tree_of_geom = tree[m.geom_bodyid]
         self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))  # each body that never moves is one by itself
 
-    def distance(self, figure: int, way: Array, reach: float, least: float, seconds: float) -> float:
+    def distance(self, figure: int, way: Array, reach: float, least: float, seconds: float, low: float) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
         Every part of the figure but its feet and arms is moved straight along the way, as far as it can go.
@@ -47,11 +47,12 @@ class Sight:
             reach: From the root [m].
             least: Things with less mass than this against a push along the way do not count, see `resistance` [kg].
             seconds: Things that come toward the figure are taken to come nearer for so long [s].
+            low: What nowhere rises above this height does not count [m].
         """
         bodies, ahead, (m, d) = self._bodies, self._ahead, self._bodies.engine
         ahead.geom_xpos[:], ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
         own = bodies.solid[figure][self._is_obstacle[bodies.solid[figure]]]
-        others = np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
+        others = np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure) & (self._tops() > low))
         root, line, aside = bodies.q[bodies.figure_q[figure]][:2], np.zeros(6), np.array([-way[1], way[0]])
         comes = seconds * bodies.approaches(others, way)
         met: dict[int, tuple[float, float]] = {}
@@ -78,3 +79,10 @@ class Sight:
                     old = met.get(thing, (np.inf, np.inf))
                     met[thing] = min(at, old[0]), min(bodies.resistance(body, line[3:], way), old[1])
         return max(0.0, min([reach, *(at for at, weight in met.values() if weight >= least)]))
+
+    def _tops(self) -> Array:
+        """Height of the highest point of the box around each part of a body [m], shape (G,)."""
+        m, d = self._bodies.engine
+        up = d.geom_xmat[:, 6:]
+        middle = np.einsum("gc,gc->g", up, m.geom_aabb[:, :3])
+        return np.asarray(d.geom_xpos[:, 2] + middle + np.einsum("gc,gc->g", np.abs(up), m.geom_aabb[:, 3:]))

@@ -8,7 +8,7 @@ from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
-from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, sense, stands_of
+from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense, stands_of
 
 
 class Pacing:
@@ -28,7 +28,7 @@ class Pacing:
     def __init__(
         self,
         playback: Playback,
-        room: Callable[[Array, float, float, float], float],
+        room: Callable[[Array, float, float, float, float], float],
         *,
         sees: bool,
         returns: bool,
@@ -76,4 +76,5 @@ class Pacing:
         """How far ahead of it the first thing in its way is [m]."""
         if not self._sees and not self.going.is_held:
             return reach
-        return self._room_ahead(way, reach, HEAVY * self._playback.figure.mass, seconds)
+        figure = self._playback.figure
+        return self._room_ahead(way, reach, HEAVY * figure.mass, seconds, low_for(figure))
