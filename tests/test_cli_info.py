@@ -19,7 +19,7 @@ from rich.console import Console
 import poise
 from poise.cli.app import app, output_path, run
 from poise.cli.describe import describe_motion, mass_doubt
-from poise.cli.info import _facts, _page, _value
+from poise.cli.info import _facts, _page, _value, _way
 from poise.core.errors import InvalidValue, known_names
 from poise.core.units import CMU_UNIT
 from poise.intake.anatomy import anatomy_of, height_of
@@ -227,6 +227,24 @@ def test_the_page_for_people(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         "why",
     ):
         assert words in page
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ((0.5, -7.2), "7.1 m toward −y, from (0.0, −0.1)"),
+        ((-3.0, 0.0), "3.0 m toward −x, from (0.0, −0.1)"),
+        ((2.0, 1.9), "2.8 m toward 45° counterclockwise from +x, from (0.0, −0.1)"),
+        ((0.02, -0.1), "ends where it begins, at (0.0, −0.1)"),
+    ],
+)
+def test_where_a_clip_goes(end: tuple[float, float], words: str) -> None:
+    assert _way([0.01, -0.08], list(end)) == words
+
+
+def test_where_the_sample_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["info", str(sample_path("walk.bvh"))]) == 0
+    assert "7.1 m toward −y, from (0.0, −0.1)" in capsys.readouterr().out
 
 
 def test_one_joint_is_described_without_a_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,6 +101,8 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
             evidence["left_out"] = Evidence(names, 1.0, " ".join(beside.sentences) + " They come back unchanged.")
         if not beside.is_figure:
             warnings.append(beside.sentences[0])
+    places = motion.world[0][[0, -1], 0, :2]
+    found |= {"from_m": places[0].tolist(), "to_m": places[1].tolist()}
     floor = phases.in_place_velocity(motion)
     on_the_spot = bool(floor.any()) if character is None else goes_on_the_spot(motion, character)
     found |= {"in_place": on_the_spot, "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
@@ -140,6 +142,8 @@ def _empty(path: Path) -> dict[str, Any]:
         "clips": [],
         "in_place": None,
         "floor_velocity_m_s": None,
+        "from_m": None,
+        "to_m": None,
         "glitches": [],
         "evidence": {},
         "warnings": [],

@@ -120,6 +120,8 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
             speed = math.hypot(*found["floor_velocity_m_s"])
             pace = f"as on a treadmill at {speed:.2f} m/s" if speed > 0.0 else "at a speed that its feet do not show"
             lines.append(("in place", f"yes, {pace}" if found["in_place"] else "no"))
+            if not found["in_place"] and found["frames"] > 1:
+                lines.append(("goes", _way(found["from_m"], found["to_m"])))
     else:
         lines.append(("motion", "none"))
     if found["unit_m"] is not None:
@@ -134,6 +136,19 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     for name, limb in found["limbs"].items():
         lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))
     return lines
+
+
+def _way(start: list[float], end: list[float]) -> str:
+    """Where a root goes from its first frame to its last, on the ground."""
+    x, y = (b - a for a, b in zip(start, end))
+    angle = math.degrees(math.atan2(y, x))
+    quarter = round(angle / 90.0)
+    toward = ("+x", "+y", "−x", "−y")[quarter % 4]
+    if abs(angle - 90.0 * quarter) > 10.0:
+        toward = f"{angle % 360.0:.0f}° counterclockwise from +x"
+    at = ", ".join(f"{round(v, 1) + 0.0:.1f}" for v in start).replace("-", "−")
+    far = math.hypot(x, y)
+    return f"{far:.1f} m toward {toward}, from ({at})" if far >= 0.05 else f"ends where it begins, at ({at})"
 
 
 def _mass(kilograms: float) -> str:
