@@ -74,8 +74,9 @@ class Report:
 class Recorder:
     """Collects the numbers of every frame while a run goes on."""
 
-    def __init__(self, figure: SimulatedCharacter, q: Array, times: Array) -> None:
-        self._figure, self._reference_q, self._times = figure, q, times
+    def __init__(self, figure: SimulatedCharacter, q: Array, times: Array, lowest: Array) -> None:
+        """Begin; `lowest` is how low each contact point ever is in the clip [m], shape (P,)."""
+        self._figure, self._reference_q, self._times, self._lowest = figure, q, times, lowest
         frames = len(times)
         self._step_seconds: list[float] = []
         self._root_force, self._root_moment = np.zeros(frames), np.zeros(frames)
@@ -111,6 +112,8 @@ class Recorder:
         forces = last.result.forces
         self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())
         own = last.reference.points[:, 2] - figure.floor
+        if figure.fall is None:  # only the clip's own depth is excused, not that of a stand made from it
+            own = np.maximum(own, self._lowest - figure.floor)
         self._penetration[k] = max(0.0, float((np.maximum(0.0, -last.gaps) - np.maximum(0.0, -own)).max(initial=0.0)))
         flags = last.reference.flags
         if flags.any() and figure.fall is None:

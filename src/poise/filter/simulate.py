@@ -234,7 +234,7 @@ def _run(
     if world is not None:
         world.join(playback, q[:: max(1, round(0.1 * rate)), :2])
         figure.world = world
-    recorder = Recorder(figure, reference, times)
+    recorder = Recorder(figure, reference, times, playback.track.points[:, :, 2].min(axis=0))
     lags, pace = np.zeros((frames, 3)), 1.0  # of a treadmill's floor [m], and part of its speed
     done = 1
     began = clock.perf_counter()

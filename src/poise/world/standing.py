@@ -66,6 +66,11 @@ GOLDEN = 0.618
 """Breaths of one figure and the next are this part of a breath apart [1]."""
 BELOW = 0.15
 """A foot stands below the body if it is no farther ahead or behind than this part of the leg's length [1]."""
+BENDS, CLOSE, ROUNDS = 0.2, 1e-3, 24
+"""In each round that brings the feet of a stand apart, no joint turns more than the first number [rad]: legs that are
+straight or cross far would turn by whole turns. Below the second a round is the last, and so is the third."""
+LEVEL = 0.02
+"""A figure stands only where each foot comes so close to the ground, and nothing is deeper in it [m]."""
 
 
 class Stands(NamedTuple):
@@ -353,7 +358,8 @@ def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: fl
 def stands_of(playback: Playback, character: Character) -> Stands:
     """Where the clip of a figure may come to a stand: once in the middle of each step, if every leg takes steps.
 
-    There the foot that swings passes the one that stands; in the pose it has come down beside it.
+    There the foot that swings passes the one that stands; in the pose it has come down beside it. Where it cannot,
+    there is no stand.
     """
     track, legs = playback.track, [limb.bodies for limb in character.limbs if limb.kind == "leg"]
     feet = feet_of(character)
@@ -375,18 +381,24 @@ def stands_of(playback: Playback, character: Character) -> Stands:
         way = playback.q[min(frame + 1, len(playback.q) - 1), :2] - playback.q[max(frame - 1, 0), :2]
         ahead = np.append(way, 0.0) / max(float(np.hypot(*way)), 1e-9)
         stance = next(k for k, own in enumerate(steps) if frame in own)
-        for _ in range(4):
+        for _ in range(ROUNDS):
             apart = _apart(
                 state.at(poses[s], np.zeros(len(life[s]))), playback.points(poses[s]), legs, feet, stance, ahead
             )
-            poses[s] = playback.figure.model.integrate(poses[s], apart, 1.0)
+            most = float(np.abs(apart[3:]).max())
+            poses[s] = playback.figure.model.integrate(poses[s], apart * min(1.0, BENDS / max(most, 1e-9)), 1.0)
+            if most < CLOSE:
+                break
         places = playback.points(poses[s])
         up = track.floor - places[flags[s], 2].min()
         poses[s, 2] += up
         points[s] = places + np.array([0.0, 0.0, up])
         now = state.at(poses[s], np.zeros(len(life[s])))
         life[s] = _swaying(now, np.flatnonzero(flags[s]), ahead, character.roles.get("chest", 0) + 1)
-    return Stands(frames, poses, points, flags, life)
+    up = points[:, :, 2] - track.floor
+    off = np.abs([up[:, list(foot)].min(axis=1) for foot in feet]).max(axis=0, initial=0.0)
+    good = (off < LEVEL * playback.figure.scale) & (up.min(axis=1, initial=0.0) > -LEVEL * playback.figure.scale)
+    return Stands(frames[good], poses[good], points[good], flags[good], life[good])
 
 
 def _apart(
