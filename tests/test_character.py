@@ -294,7 +294,7 @@ def on_toes(seed: int) -> Skeleton:
 @first_cases(1, "seed", range(4))
 def test_the_ankles_of_a_figure_on_its_toes_touch_only_when_it_falls(seed: int) -> None:
     """An ankle over no heel has a point at the end of its shin: it is no sole, and a fallen figure does not sink in."""
-    still = motion(on_toes(seed), {}, frames=160)
+    still = motion(on_toes(seed), {}, frames=240)
     character = fit(still)
     ankles = [character.bodies[character.roles[f"{side}_foot"]].joint for side in ("left", "right")]
     shins = [character.roles[f"{side}_knee"] for side in ("left", "right")]

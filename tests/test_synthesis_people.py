@@ -108,7 +108,7 @@ def test_a_child_takes_the_grown_ups_hand_and_does_not_fall() -> None:
 
 @first_cases(1, "push", [(0.0, 100.0, 0.0), (-100.0, 0.0, 0.0)], ids=["toward", "back"])
 def test_a_child_that_is_pushed_hard_steps_and_takes_the_hand(push: tuple[float, float, float]) -> None:
-    result = synthesize("hands", seconds=1.8, pushes=[Push("chest", push, 0.3, 0.1)])
+    result = synthesize("hands", seconds=2.4, pushes=[Push("chest", push, 0.5, 0.1)])
     is_sound(result)
     assert [f.character.mass for f in result.figures] == [24.0, 70.0]
     assert [f.fell for f in result.figures] == [None, None]
