@@ -66,9 +66,9 @@ def ground(
     from heel to toe and turning on the ball stay; a foot that hovers comes down, and one that is in the floor comes
     up. A foot that drags far while the hips are low is not locked. In the air the correction goes smoothly from one
     stance to the next, and to none where the foot is in the air for long. The foot keeps its orientation; knees keep
-    their side, bend the way they bend, and what is added to them changes smoothly. Near the straight leg and in
-    glitches, the foot may miss its place by a millimeter for this. The root gives way where legs would be too short or
-    long, and rises where knees, hands that no arm can lift, or a trunk are in the floor.
+    their side, bend the way they bend, and what is added to them changes smoothly; for this, the foot may miss its
+    place by a millimeter near the straight leg and in glitches. The root moves where a leg would be too short or too
+    long. It rises where knees, a trunk, or hands that no arm can lift are in the floor.
     At full amount over the whole clip, doing it again changes nothing. The report's `before` and `after` are what
     `poise check` measures of either clip, with the character that it fits to it where none is given.
 

@@ -7,11 +7,13 @@
 Source: [Levine2012]_ section 2. Deviates: the pose is tracked by the world angular acceleration of every body (real
 Jacobian rows) instead of parent-space targets with a fixed parent, which count a parent's error twice; λ is drawn to λ*
 where the paper leaves it undetermined; joint limits and the ground are bounds of the step, where the paper clamps
-targets; where the reference hovers, the root wrench that carries it is weighed less;
-while something moves the goal, the path of the center of mass is an objective, where the paper has a constraint: a foot
-whose pressure has reached its edge can do no more, and a path that is met to the step hands all noise of the capture to
-the root. It gives way by some millimeters, less the faster the goal goes. With the goal "com-xy", or a weight of 0,
-it is the paper's constraint.
+targets; where the reference hovers, the root wrench that carries it is weighed less; the path of the center of mass is
+an objective while something moves the goal, where the paper has a constraint.
+
+Why an objective: once the pressure has reached the edge of a foot, contacts can do no more, and a constraint makes
+the root carry all noise of the capture. As an objective, the center of mass leaves its path by some millimeters. Its
+weight grows with the goal's speed, so hard pushes begin nearly as with the constraint. It is the paper's constraint
+if the goal is "com-xy" or the preset's `weights.goal` is 0, among bodies, and wherever nothing moves the goal.
 
 The baseline of the paper's comparison has proportional-derivative torques on every joint and on the root:
 

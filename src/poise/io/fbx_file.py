@@ -82,7 +82,7 @@ def write(path: str, root: Any, version: int, changed: dict[int, dict]) -> None:
 
 
 def join_clips(path: str, clips: dict[str, tuple[str, int]]) -> None:
-    """Make one clip of those that Blender wrote for each thing that moves in it, under its own name.
+    """Join the clips that Blender wrote for each moving object into one clip under its own name.
 
     Args:
         path: Of a binary FBX, which is changed.
