@@ -281,7 +281,6 @@ class SimulatedCharacter:
         self.follower.plan(now.planned)
         limbs.hits = len(now.pushes)
         limbs.pressed, limbs.lifted = (pressed(goal), lifted(goal)) if g.height else (0.0, 0.0)
-        targets.say_what_moves(self.setup, self.goal, self.problem, bool(now.pushes), self.world is None)
         g.has_fallen = self.fall is not None
         stepping, values = self.footing.stepping, self.stages.values
         values.is_moving, values.has_moved, values.rested = stepping.is_moving, stepping.has_moved, stepping.rested
@@ -323,6 +322,7 @@ class SimulatedCharacter:
         reference, pushes, planned = now.reference, now.pushes, now.planned
         is_strict = self.options.physicality.is_strict
         if reached < SENSED:
+            targets.say_what_moves(self.setup, self.goal, self.problem, bool(now.pushes), self.world is None)
             self._write_inputs(now)
             if not sense(f):
                 s.move_to(self.q, self.v)  # says which joint
