@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -102,10 +104,11 @@ def test_a_cell_shows_a_run_and_hears_its_page(tmp_path: Path) -> None:
 
 
 def _address(said: Path) -> str:
-    """Where the server listens, once it says so."""
+    """Where the server listens, once it takes connections there: it says where before it does."""
     for _ in range(600):
-        if found := re.search(r"http://127\.0\.0\.1:\d+/", said.read_text()):
-            return found[0]
+        if found := re.findall(r"http://127\.0\.0\.1:(\d+)/", said.read_text()):
+            with contextlib.suppress(ConnectionError), socket.create_connection(("127.0.0.1", int(found[-1])), 5):
+                return f"http://127.0.0.1:{found[-1]}/"
         time.sleep(0.1)
     pytest.fail(f"JupyterLab did not start: {said.read_text()[-500:]}")
 
