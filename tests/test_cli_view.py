@@ -238,11 +238,33 @@ def test_a_skeleton_without_a_motion_is_told_in_words_of_the_command_line(
     path = tmp_path / "alone.bvh"
     text = poise.sample_path("walk").read_text(encoding="utf-8")
     path.write_text(text[: text.index("MOTION")], encoding="utf-8")
-    assert run(["view", str(path), "--headless"]) == 2
+    assert run(["simulate", str(path), "-o", str(tmp_path / "out.bvh")]) == 2
     said = capsys.readouterr().err
     assert "`poise character` uses its skeleton" in said
     assert "load_skeleton" not in said
     assert run(["character", str(path), "-o", str(tmp_path / "alone.toml")]) == 0
+
+
+def test_a_file_without_a_clip_is_shown_at_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A glTF and a BVH; `poise setup` opens both."""
+    from poise.cli.setup import open_character
+
+    creature, alone = tmp_path / "creature.gltf", tmp_path / "alone.bvh"
+    poise.save(poise.load(poise.sample_path("walk")).frames(np.arange(9)), creature)
+    content = json.loads(creature.read_text(encoding="utf-8"))
+    content |= {"animations": [], "skins": [{"joints": list(range(len(content["nodes"])))}]}
+    creature.write_text(json.dumps(content), encoding="utf-8")
+    text = poise.sample_path("walk").read_text(encoding="utf-8")
+    alone.write_text(text[: text.index("MOTION")], encoding="utf-8")
+    for file in (creature, alone):
+        page = file.with_suffix(".html")
+        assert run(["view", str(file), "-o", str(page)]) == 0
+        assert "It is shown at rest." in capsys.readouterr().err
+        assert read_recording(page).header["times"]["shape"] == [1]
+        character, motion = open_character(file)
+        assert motion is not None
+        assert motion.skeleton.names == poise.load_skeleton(file).names
+        assert character.bodies
 
 
 @needs_page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from poise.cli import options
 from poise.cli.app import app, out, output_path, print_json
 from poise.cli.options import option
-from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
+from poise.core.errors import InvalidValue, NoMotion
 from poise.core.units import kilograms
 
 if TYPE_CHECKING:
@@ -78,9 +78,7 @@ def _read(file: Path, how: options.Reading) -> Motion | Skeleton:
     """A file's motion, or its skeleton where it has nothing else."""
     try:
         return how.load(file)
-    except FileFormatError as refusal:
-        if SKELETON_ALONE[0] not in refusal.cure:
-            raise
+    except NoMotion:
         return how.load_skeleton(file)
 
 

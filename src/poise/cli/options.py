@@ -212,7 +212,18 @@ class Reading:
         """The skeleton of a file, whether or not it holds motion as well."""
         import poise.io
 
-        return poise.io.load_skeleton(file, skeleton=self.skeleton, unit=self.unit, up=self.up, height=self.height)
+        return poise.io.load_skeleton(file, **self._given_of_rest)
+
+    def load_at_rest(self, file: Path) -> Motion:
+        """The figure of a file as one frame at rest, with its skin."""
+        import poise.io
+
+        return poise.io.load_at_rest(file, **self._given_of_rest)
+
+    @property
+    def _given_of_rest(self) -> dict[str, Any]:
+        """The arguments that bear on a file's figure at rest."""
+        return {"skeleton": self.skeleton, "unit": self.unit, "up": self.up, "height": self.height}
 
 
 READ_AS_IS = Reading()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -125,13 +126,10 @@ def _begun(who: str, at: float | None) -> tuple[Character, Array]:
     character, motion = figure_of(who), None
     if who not in BUILT_IN and _files(who)[0].suffix.lower() != ".toml":
         from poise.cli.synthesize import captured
-        from poise.core.errors import SKELETON_ALONE, FileFormatError
+        from poise.core.errors import NoMotion
 
-        try:
+        with suppress(NoMotion):
             motion = captured(Path(who))
-        except FileFormatError as refusal:
-            if SKELETON_ALONE[0] not in refusal.cure:
-                raise
     if motion is None:
         if at is not None:
             raise InvalidValue(f"{who!r} has no clip, so --at means nothing; leave it out.")

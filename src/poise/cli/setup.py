@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from poise.cli import options
 from poise.cli.app import app, note, output_path
 from poise.cli.options import argument, option
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:
     from poise.body import Character
@@ -83,8 +83,8 @@ def open_character(
     try:
         motion = reading.load(file)
     except FileFormatError as refusal:
-        if "load_skeleton" in refusal.cure:
-            return fit(reading.load_skeleton(file), mass=mass), None
+        if isinstance(refusal, NoMotion):
+            return fit(reading.load_skeleton(file), mass=mass), reading.load_at_rest(file)
         if reading.clip is not None or not ("--clip" in str(refusal) or "clip=" in str(refusal)):
             raise
         motion = replace(reading, clip="0").load(file)

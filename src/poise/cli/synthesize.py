@@ -24,7 +24,7 @@ from poise.cli.behaviors import (
 )
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_synthesis
-from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:
     from poise.body.character import Character
@@ -397,9 +397,7 @@ def figure_of(which: str) -> Character:
         motion = _loaded(path, clip, is_any=True)
         _note_doubts_of_size(motion, which)
         return fit(motion)
-    except FileFormatError as refusal:
-        if SKELETON_ALONE[0] not in refusal.cure:
-            raise
+    except NoMotion:
         return fit(poise.io.load_skeleton(path))
 
 
@@ -432,10 +430,10 @@ def drawn_of(which: str) -> Motion | None:
         return None
     try:
         return _loaded(path, clip, is_any=True, is_told=False)
-    except FileFormatError:  # a skeleton without a clip
-        from poise.io import gltf
+    except NoMotion:
+        from poise.io import load_at_rest
 
-        return gltf.read_rest(path) if path.suffix.lower() in gltf.EXTENSIONS else None
+        return load_at_rest(path)
 
 
 def captured(which: Path) -> Motion:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from poise.cli import options
 from poise.cli.app import app, note, out, output_path, waiting
 from poise.cli.options import argument, flag, option
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
@@ -48,7 +48,7 @@ def view(
 ) -> None:
     """Show clips in the browser: one with its physics, several in one place, or two to four side by side.
 
-    Recordings of markers (TRC, C3D) are shown too, one at a time.
+    A file without a clip is shown at rest. Recordings of markers (TRC, C3D) are shown too, one at a time.
 
     With --record or -o, a file is written instead.
 
@@ -85,9 +85,11 @@ def view(
             raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
         _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless, port=port)
         return
-    motions = [options.part_of(reading.load(file), start, end) for file in clips]
+    motions = [_clip_or_rest(file, reading) for file in clips]
+    moves = any(motion.frame_count > 1 for motion in motions)
+    motions = [options.part_of(motion, start, end) for motion in motions] if moves else motions
     with waiting("Looking at the clips"):
-        scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
+        scene = _scene(motions, side_by_side=side_by_side, physics=moves and not plain)
         for file in reports:
             scene = _with_report(scene, file)
     _deliver(scene, clips, record, headless=headless, port=port)
@@ -110,6 +112,15 @@ def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: 
     out().print(f"{record}: {', '.join(f.name for f in clips)}", markup=False)
     if made.note:
         note(made.note)
+
+
+def _clip_or_rest(file: Path, reading: options.Reading) -> Motion:
+    """The motion of a file, or one frame at rest where it has none."""
+    try:
+        return reading.load(file)
+    except NoMotion as refusal:
+        note(f"{file.name}: {refusal.problem} It is shown at rest.")
+        return reading.load_at_rest(file)
 
 
 def _of_markers(file: Path, how: ReadOptions) -> Scene:

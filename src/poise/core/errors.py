@@ -174,6 +174,20 @@ class FileFormatError(PoiseError, ValueError):
         super().__init__(f"{place}: {problem}{seen}{' ' + cure if cure else ''}")
 
 
+class NoMotion(FileFormatError):
+    """A file that holds a skeleton and no motion.
+
+    Args:
+        problem: What is missing.
+        path: The file as the caller named it.
+        motion: Where a motion would come from, as the end of a sentence.
+        line: Line number from 1, or None.
+    """
+
+    def __init__(self, problem: str, *, path: object, motion: str, line: int | None = None) -> None:
+        super().__init__(problem, path=path, line=line, cure=f"{SKELETON_ALONE[0]}; {motion}.")
+
+
 class UnreadableFile(PoiseError, OSError):
     """A file that is not there, or cannot be opened or written at all."""
 

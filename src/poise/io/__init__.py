@@ -35,12 +35,13 @@ from poise.io.format import (
     format_for,
     format_of,
     optional,
+    rest_of_file,
     skeleton_of_file,
 )
 from poise.io.gltf_clip import clips_called
 from poise.phases.floor import carrying_larger
 
-__all__ = ["ReadOptions", "load", "load_skeleton", "read_options", "resampled_to", "save"]
+__all__ = ["ReadOptions", "load", "load_at_rest", "load_skeleton", "read_options", "resampled_to", "save"]
 
 AnyPath = str | PathLike[str]
 
@@ -145,15 +146,34 @@ def load_skeleton(
         >>> print(skeleton.names)
     """
     require(str, PathLike, path=path)
-    options = read_options(skeleton=skeleton, unit=unit, up=up, height=height)
-    with _reading(Path(path)):
-        found = skeleton_of_file(Path(path), options)
-        if options.height is None:
-            return found
-        tall = height_of(skeleton_of_file(Path(path), replace(options, unit=1.0)))
-        if tall < 1e-9:
-            raise InvalidValue("This figure has no height; leave --height (height=...) out.")
-        return skeleton_of_file(Path(path), replace(options, unit=options.height / tall))
+    path, options = Path(path), read_options(skeleton=skeleton, unit=unit, up=up, height=height)
+    with _reading(path):
+        return skeleton_of_file(path, _sized(path, options))
+
+
+def load_at_rest(
+    path: AnyPath,
+    *,
+    skeleton: AnyPath | None = None,
+    unit: float | str | None = None,
+    up: str | None = None,
+    height: float | str | None = None,
+) -> Motion:
+    """The figure of a file as one frame at rest, with its skin; arguments and errors as for `load`."""
+    require(str, PathLike, path=path)
+    path, options = Path(path), read_options(skeleton=skeleton, unit=unit, up=up, height=height)
+    with _reading(path):
+        return rest_of_file(path, _sized(path, options))
+
+
+def _sized(path: Path, options: ReadOptions) -> ReadOptions:
+    """The options with the unit that gives the height they ask for."""
+    if options.height is None:
+        return options
+    tall = height_of(skeleton_of_file(path, replace(options, unit=1.0)))
+    if tall < 1e-9:
+        raise InvalidValue("This figure has no height; leave --height (height=...) out.")
+    return replace(options, unit=options.height / tall)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
+from poise.core.errors import FileFormatError, InvalidValue, MotionWarning, NoMotion
 from poise.core.motion import Evidence, Ground, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.io.asf_amc_frames import AmcDocument, parse_amc, pose_of, values_of
@@ -71,11 +71,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
         FileFormatError: with the line, if either file is not what it should be.
     """
     if path.suffix.lower() == ".asf":
-        raise FileFormatError(
-            "This file holds a skeleton and no motion.",
-            path=path,
-            cure="`poise character` uses its skeleton; for a motion name the .amc clip that moves it.",
-        )
+        problem = "This file holds a skeleton and no motion."
+        raise NoMotion(problem, path=path, motion="for a motion name the .amc clip that moves it")
     asf = parse_asf(find_skeleton(path, options.skeleton))
     document = parse_amc(path, asf)
     unit, up = options.unit or asf.unit, options.up or "y"

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from poise.core.errors import FileFormatError
+from poise.core.errors import FileFormatError, NoMotion
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.intake.anatomy import Limb, anatomy_of, simple_name
@@ -152,12 +152,8 @@ def parse(path: Path, options: ReadOptions, *, needs_motion: bool = True) -> Bvh
     first_line = text.count("\n") + 1
     if found is None:
         if needs_motion:
-            raise FileFormatError(
-                "This file holds a skeleton and no motion.",
-                path=path,
-                line=first_line,
-                cure="`poise character` uses its skeleton; for the motion get the whole file.",
-            )
+            problem = "This file holds a skeleton and no motion."
+            raise NoMotion(problem, path=path, line=first_line, motion="for the motion get the whole file")
         empty = np.empty((0, sum(len(j.channels) for j in joints)))
         return BvhDocument(
             encoding, hierarchy, "", (0, 0), (0, 0), joints, end_sites, empty, b"", np.zeros(1, np.int64)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from poise.core.errors import FileFormatError
+from poise.core.errors import FileFormatError, NoMotion
 from poise.core.typing import Array
 from poise.io.bvh_document import finite_number
 from poise.io.files import MAX_BYTES
@@ -142,12 +142,8 @@ def _row_starts(
         count += rows.size
         place, last_line = place + len(text), line + len(ends) - 1
     if count == 0:
-        raise FileFormatError(
-            "There are no frames after the frame time.",
-            path=path,
-            line=first_line,
-            cure="`poise character` uses its skeleton; for the motion get the whole file.",
-        )
+        problem = "There are no frames after the frame time."
+        raise NoMotion(problem, path=path, line=first_line, motion="for the motion get the whole file")
     if count != declared and not frames_from_data:
         raise FileFormatError(
             f"The file declares {declared} frames and holds {count} rows.",

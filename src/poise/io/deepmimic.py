@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.errors import FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
@@ -97,11 +97,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
     """
     text, data = load_json(path)
     if isinstance(data, dict) and "Skeleton" in data and "Frames" not in data:
-        raise FileFormatError(
-            "This file holds a character and no motion.",
-            path=path,
-            cure="`poise character` uses its skeleton; for a motion name the clip that moves it.",
-        )
+        problem = "This file holds a character and no motion."
+        raise NoMotion(problem, path=path, motion="for a motion name the clip that moves it")
     if not isinstance(data, dict) or "Frames" not in data:
         raise FileFormatError("This JSON has no 'Frames'.", path=path, cure="Name a DeepMimic motion file.")
     if "FrameDuration" in data:

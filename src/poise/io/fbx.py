@@ -38,6 +38,7 @@ __all__ = [
     "describe",
     "matches",
     "read",
+    "read_rest",
     "read_skeleton",
     "write",
 ]
@@ -80,6 +81,11 @@ def matches(path: Path, head: bytes) -> bool:
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a file, with or without animations."""
     return gltf.figure_skeleton(*_opened(path), options)
+
+
+def read_rest(path: Path, options: ReadOptions) -> Motion:
+    """A file as one frame at its bones' rest, with its skin."""
+    return gltf.rest_figure(*_opened(path), options)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:

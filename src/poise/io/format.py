@@ -206,6 +206,14 @@ def skeleton_of_file(path: Path, options: ReadOptions) -> Skeleton:
     return reader(path, options) if reader else candidate.read(path, options).skeleton
 
 
+def rest_of_file(path: Path, options: ReadOptions) -> Motion:
+    """The figure in a file as one frame at rest, with its skin where its format reads skins."""
+    if reader := optional(format_of(path), "read_rest"):
+        return reader(path, options)
+    skeleton = skeleton_of_file(path, options)
+    return Motion(skeleton, np.zeros(1), skeleton.offsets[None], skeleton.rest_rotations[None])
+
+
 _HALF = np.sqrt(0.5)
 _TURNS = {
     "x": np.array([_HALF, 0.0, -_HALF, 0.0]),

@@ -153,21 +153,26 @@ def _readable(
     return clips, faults
 
 
-def read_rest(path: Path) -> Motion:
-    """A file without animations as one frame at its nodes' rest; written with other frames it keeps its skin.
+def read_rest(path: Path, options: ReadOptions) -> Motion:
+    """A file as one frame at its nodes' rest; written with other frames it keeps its skin.
 
     Raises:
         FileFormatError: if the file is damaged or has no skeleton.
     """
-    file, tree = _opened(path)
+    return rest_figure(*_opened(path), options)
+
+
+def rest_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Motion:
+    """A figure document at rest, wherever that came from; see `read_rest`."""
+    unit, up = options.unit or 1.0, options.up or "y"
     clip = Clip("clip", (), 0.0, np.zeros(1), "at rest")
     bare = {"name": clip.name, "channels": [], "samplers": []}
     file = replace(file, json=file.json | {"animations": [bare]}, raw=b"")
-    skeleton = figure_skeleton(file, tree, ReadOptions())
-    moved, turned = pose_of(tree, tree.translations[None], tree.turns[None], tree.scales[None], unit=1.0, up="y")
+    skeleton = figure_skeleton(file, tree, options)
+    moved, turned = pose_of(tree, tree.translations[None], tree.turns[None], tree.scales[None], unit=unit, up=up)
     skeleton, _ = settled(skeleton, moved)
-    document = GltfSource(file, tree, 0, clip, 1.0, "y")
-    source = Source(str(path), NAME, _dialect(file), 1.0, "y", clip.fps, document, clips=(clip.name,))
+    document = GltfSource(file, tree, 0, clip, unit, up)
+    source = Source(str(file.path), NAME, _dialect(file), unit, up, clip.fps, document, clips=(clip.name,))
     return Motion(skeleton, np.zeros(1), moved, turned, source)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import MOST_LISTED, known_names
+from poise.core.errors import MOST_LISTED, NoMotion, known_names
 from poise.core.typing import Array, Flags
 from poise.io.format import CHOOSE_CLIP
 from poise.io.gltf_document import GltfDocument
@@ -103,9 +103,7 @@ def choose_clip(document: GltfDocument, wanted: str | int | None, nodes: frozens
     """
     names = clip_names(document)
     if not names:
-        raise document.fault(
-            "It holds no animation.", "`poise character` uses its skeleton; a motion needs a file with a clip."
-        )
+        raise NoMotion("It holds no animation.", path=document.path, motion="a motion needs a file with a clip")
     if wanted is None:
         own = moving_clips(document, nodes)
         if len(own) == 1:

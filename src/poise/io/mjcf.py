@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from poise.core import rotations
-from poise.core.errors import SKELETON_ALONE, FileFormatError, InvalidValue
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Hinge, Skeleton
 from poise.core.typing import Array
@@ -120,11 +120,8 @@ def read(path: Path, options: ReadOptions) -> Motion:
     Raises:
         FileFormatError: always.
     """
-    raise FileFormatError(
-        "This is a robot or scene without motion.",
-        path=path,
-        cure=f"{SKELETON_ALONE[0]}; for a motion name a clip of it, with this file as --skeleton.",
-    )
+    problem = "This is a robot or scene without motion."
+    raise NoMotion(problem, path=path, motion="for a motion name a clip of it, with this file as --skeleton")
 
 
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:

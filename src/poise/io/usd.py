@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from poise.core.motion import Evidence, Motion
 from poise.core.skeleton import Skeleton
 from poise.io.format import ReadOptions, given_by_caller
-from poise.io.gltf import describe_figure, figure_skeleton, read_figure
+from poise.io.gltf import describe_figure, figure_skeleton, read_figure, rest_figure
 from poise.io.gltf_pose import skeleton_tree
 from poise.io.gltf_tree import GltfTree
 
@@ -24,6 +24,7 @@ __all__ = [
     "describe",
     "matches",
     "read",
+    "read_rest",
     "read_skeleton",
     "write",
     "write_as",
@@ -43,6 +44,11 @@ def matches(path: Path, head: bytes) -> bool:
 def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
     """The skeleton of a stage, with or without animations, at its rest transforms."""
     return figure_skeleton(*_opened(path, options), _without_units(options))
+
+
+def read_rest(path: Path, options: ReadOptions) -> Motion:
+    """A stage as one frame at its rest transforms, with its skin."""
+    return rest_figure(*_opened(path, options), _without_units(options))
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
