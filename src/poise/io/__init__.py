@@ -159,7 +159,12 @@ def load_at_rest(
     up: str | None = None,
     height: float | str | None = None,
 ) -> Motion:
-    """The figure of a file as one frame at rest, with its skin; arguments and errors as for `load`."""
+    """The figure of a file as one frame at rest, with its skin; arguments and errors as for `load`.
+
+    Example:
+        >>> still = poise.io.load_at_rest("walk.bvh")
+        >>> print(still.frame_count)
+    """
     require(str, PathLike, path=path)
     path, options = Path(path), read_options(skeleton=skeleton, unit=unit, up=up, height=height)
     with _reading(path):
