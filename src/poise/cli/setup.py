@@ -73,7 +73,7 @@ def setup(
 def open_character(
     file: Path, reading: options.Reading = options.READ_AS_IS, *, mass: float | None = None
 ) -> tuple[Character, Motion | None]:
-    """A character from any file with a skeleton, and its motion where it has one; of several clips the first."""
+    """A character from any file with a skeleton, and its motion: of several clips the first, without one at rest."""
     from poise.body import fit, load_character
 
     if file.suffix.lower() == ".toml":
@@ -82,9 +82,10 @@ def open_character(
         return load_character(file), None
     try:
         motion = reading.load(file)
+    except NoMotion:
+        motion = reading.load_at_rest(file)
+        return fit(motion.skeleton, mass=mass), motion
     except FileFormatError as refusal:
-        if isinstance(refusal, NoMotion):
-            return fit(reading.load_skeleton(file), mass=mass), reading.load_at_rest(file)
         if reading.clip is not None or not ("--clip" in str(refusal) or "clip=" in str(refusal)):
             raise
         motion = replace(reading, clip="0").load(file)

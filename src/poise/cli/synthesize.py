@@ -430,7 +430,7 @@ def drawn_of(which: str) -> Motion | None:
         return None
     try:
         return _loaded(path, clip, is_any=True, is_told=False)
-    except NoMotion:
+    except FileFormatError:  # no clip, or one that cannot be read
         from poise.io import load_at_rest
 
         return load_at_rest(path)

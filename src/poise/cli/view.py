@@ -85,11 +85,9 @@ def view(
             raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
         _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless, port=port)
         return
-    motions = [_clip_or_rest(file, reading) for file in clips]
-    moves = any(motion.frame_count > 1 for motion in motions)
-    motions = [options.part_of(motion, start, end) for motion in motions] if moves else motions
+    motions = [options.part_of(_clip_or_rest(file, reading), start, end) for file in clips]
     with waiting("Looking at the clips"):
-        scene = _scene(motions, side_by_side=side_by_side, physics=moves and not plain)
+        scene = _scene(motions, side_by_side=side_by_side, physics=not plain)
         for file in reports:
             scene = _with_report(scene, file)
     _deliver(scene, clips, record, headless=headless, port=port)

@@ -85,7 +85,7 @@ def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
 
 def read_rest(path: Path, options: ReadOptions) -> Motion:
     """A file as one frame at its bones' rest, with its skin."""
-    return gltf.rest_figure(*_opened(path), options)
+    return gltf.rest_figure(*_opened(path), options, NAME)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:

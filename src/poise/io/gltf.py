@@ -159,11 +159,11 @@ def read_rest(path: Path, options: ReadOptions) -> Motion:
     Raises:
         FileFormatError: if the file is damaged or has no skeleton.
     """
-    return rest_figure(*_opened(path), options)
+    return rest_figure(*_opened(path), options, NAME)
 
 
-def rest_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Motion:
-    """A figure document at rest, wherever that came from; see `read_rest`."""
+def rest_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions, name: str) -> Motion:
+    """A figure document at rest, of the format of this name; see `read_rest`."""
     unit, up = options.unit or 1.0, options.up or "y"
     clip = Clip("clip", (), 0.0, np.zeros(1), "at rest")
     bare = {"name": clip.name, "channels": [], "samplers": []}
@@ -172,7 +172,7 @@ def rest_figure(file: GltfDocument, tree: GltfTree, options: ReadOptions) -> Mot
     moved, turned = pose_of(tree, tree.translations[None], tree.turns[None], tree.scales[None], unit=unit, up=up)
     skeleton, _ = settled(skeleton, moved)
     document = GltfSource(file, tree, 0, clip, unit, up)
-    source = Source(str(file.path), NAME, _dialect(file), unit, up, clip.fps, document, clips=(clip.name,))
+    source = Source(str(file.path), name, _dialect(file), unit, up, clip.fps, document, clips=(clip.name,))
     return Motion(skeleton, np.zeros(1), moved, turned, source)
 
 

@@ -48,7 +48,7 @@ def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
 
 def read_rest(path: Path, options: ReadOptions) -> Motion:
     """A stage as one frame at its rest transforms, with its skin."""
-    return rest_figure(*_opened(path, options), _without_units(options))
+    return rest_figure(*_opened(path, options), _without_units(options), NAME)
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
