@@ -22,7 +22,8 @@ from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
-from poise.world.standing import Going, Memory, Sensed, Stands, go_on, stands_of
+from poise.world.standing import Going, Memory, Sensed, Stands, go_on
+from poise.world.stands import stands_of
 from tests.clips import MOTIONS, first_cases, needs_motions
 
 CRATE = (
@@ -316,6 +317,25 @@ def test_stands_of_a_clip_are_no_lower_than_it_is() -> None:
     up = stands.poses[:, 2] - playback.q[stands.frames, 2]
     assert up.min() > -0.03  # where its legs cross, the hips sank by 9 cm, in another clip by 1.5 m
     assert np.abs(stands.points[:, :, 2].min(axis=1) - playback.track.floor).max() < 1e-4
+
+
+def test_arms_hang_and_knees_bend_about_one_axis_in_a_stand(person: poise.Character, walk: Motion) -> None:
+    driver = Clip(walk, person, place=(0.0, 0.0), heading=0.0)
+    World(figures={"ada": driver}).step()
+    playback = driver._playback
+    stands, state = stands_of(playback, person), State(model_of(person))
+    ahead, bent = [], []
+    for pose in stands.poses[1:-1]:
+        state.move_to(pose, np.zeros(person.nv))
+        hands = [state.data.xpos[person.body_index(f"{side}_hand") + 1] for side in ("left", "right")]
+        ahead.append(float(hands[0][0] - hands[1][0]))
+    for side in ("left", "right"):
+        at = person.q_addresses[person.body_index(f"{side}_knee")]
+        axis = np.linalg.svd(rotations.to_rotation_vector(playback.q[:, at : at + 4]))[2][0]
+        turns = rotations.to_rotation_vector(stands.poses[:, at : at + 4])
+        bent.append(np.linalg.norm(turns - (turns @ axis)[:, None] * axis, axis=1).max())
+    assert np.abs(ahead).max() < 0.05, "hands hang side by side; 7 cm apart as in the step"
+    assert np.degrees(max(bent)) < 9.0, "a knee turned in by 16 degrees"
 
 
 def test_a_figure_whose_stand_is_in_the_ground_is_told_of(

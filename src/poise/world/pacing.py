@@ -8,7 +8,8 @@ from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
-from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense, stands_of
+from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
+from poise.world.stands import stands_of
 
 
 class Pacing:

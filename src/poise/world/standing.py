@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from poise.body.character import Character
 from poise.core.typing import Array, Flags, Index
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
@@ -23,7 +22,7 @@ from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
 from poise.goals.living import Breathe, Sway, wander
 from poise.native import Block
-from poise.physics import Model, State
+from poise.physics import Model
 
 LAGS, STOPS = 0.03, 0.15
 """The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
@@ -64,13 +63,6 @@ UNHURRIED = 0.15
 """Half-life of changes of a clip's speed where nothing touched the figure [s]."""
 GOLDEN = 0.618
 """Breaths of one figure and the next are this part of a breath apart [1]."""
-BELOW = 0.15
-"""A foot stands below the body if it is no farther ahead or behind than this part of the leg's length [1]."""
-BENDS, CLOSE, ROUNDS = 0.2, 1e-3, 24
-"""In each round that brings the feet of a stand apart, no joint turns more than the first number [rad]: legs that are
-straight or cross far would turn by whole turns. Below the second a round is the last, and so is the third."""
-LEVEL = 0.02
-"""A figure stands only where each foot comes so close to the ground, and nothing is deeper in it [m]."""
 
 
 class Stands(NamedTuple):
@@ -355,98 +347,6 @@ def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: fl
         goal.values.returns = returns
 
 
-def stands_of(playback: Playback, character: Character) -> Stands:
-    """Where the clip of a figure may come to a stand: once in the middle of each step, if every leg takes steps.
-
-    There the foot that swings passes the one that stands; in the pose it has come down beside it. Where it cannot,
-    there is no stand.
-    """
-    track, legs = playback.track, [limb.bodies for limb in character.limbs if limb.kind == "leg"]
-    feet = feet_of(character)
-    steps = [_middles(track.flags[:, list(foot)], track.points[:, list(foot)], track.com, character) for foot in feet]
-    frames = np.unique(np.concatenate([*steps, np.zeros(0, dtype=np.int64)]))
-    if len(feet) < 2 or len(legs) != len(feet) or not all(len(own) for own in steps):
-        frames = frames[:0]
-    poses, flags = playback.q[frames], np.zeros((len(frames), track.flags.shape[1]), dtype=np.bool_)
-    points, life = np.zeros((*flags.shape, 3)), np.zeros((len(frames), playback.v.shape[1], 3))
-    state = State(playback.figure.model)
-    for s, frame in enumerate(frames.tolist()):
-        for bodies, foot, own in zip(legs, feet, steps, strict=True):
-            middle = int(own[np.abs(own - frame).argmin()])
-            for body in bodies:
-                at = character.q_addresses[body]
-                end = at + (1 if character.bodies[body].kind == "hinge" else 4)
-                poses[s, at:end] = playback.q[middle, at:end]
-            flags[s, list(foot)] = track.flags[middle, list(foot)]
-        way = playback.q[min(frame + 1, len(playback.q) - 1), :2] - playback.q[max(frame - 1, 0), :2]
-        ahead = np.append(way, 0.0) / max(float(np.hypot(*way)), 1e-9)
-        stance = next(k for k, own in enumerate(steps) if frame in own)
-        for _ in range(ROUNDS):
-            apart = _apart(
-                state.at(poses[s], np.zeros(len(life[s]))), playback.points(poses[s]), legs, feet, stance, ahead
-            )
-            most = float(np.abs(apart[3:]).max())
-            poses[s] = playback.figure.model.integrate(poses[s], apart * min(1.0, BENDS / max(most, 1e-9)), 1.0)
-            if most < CLOSE:
-                break
-        places = playback.points(poses[s])
-        up = track.floor - places[flags[s], 2].min()
-        poses[s, 2] += up
-        points[s] = places + np.array([0.0, 0.0, up])
-        now = state.at(poses[s], np.zeros(len(life[s])))
-        life[s] = _swaying(now, np.flatnonzero(flags[s]), ahead, character.roles.get("chest", 0) + 1)
-    up = points[:, :, 2] - track.floor
-    off = np.abs([up[:, list(foot)].min(axis=1) for foot in feet]).max(axis=0, initial=0.0)
-    good = (off < LEVEL * playback.figure.scale) & (up.min(axis=1, initial=0.0) > -LEVEL * playback.figure.scale)
-    return Stands(frames[good], poses[good], points[good], flags[good], life[good])
-
-
-def _apart(
-    state: State, places: Array, legs: Sequence[Sequence[int]], feet: Sequence[Sequence[int]], stance: int, ahead: Array
-) -> Array:
-    """What a pose changes so that its feet stand as far apart as its hips, as low as the stance foot, shape (nv,).
-
-    The pelvis tilts and turns over the foot that stands, so legs that come each from the middle of their own step
-    cross. The root may only sink; all else moves as little as it can, measured by its inertia.
-    """
-    aside = np.array([-ahead[1], ahead[0], 0.0])
-    hips = [state.data.xpos[leg[0] + 1] for leg in legs]
-    out = [(places[list(foot)].mean(axis=0) - hip) @ aside for hip, foot in zip(hips, feet, strict=True)]
-    low = [places[list(foot), 2].min() for foot in feet]
-    moves = [(out[stance] - out[k]) * aside + np.array([0.0, 0.0, low[stance] - low[k]]) for k in range(len(feet))]
-    points, free = np.concatenate(feet), np.array([2, *range(6, len(state.M))])
-    rows, _ = state.point_rows(points, np.tile(np.eye(3), (len(points), 1, 1)))
-    change = np.zeros(len(state.M))
-    wanted = np.concatenate(np.repeat(moves, [len(foot) for foot in feet], axis=0))
-    change[free] = _least_moves(state.M[np.ix_(free, free)], rows[:, free]) @ wanted
-    return change
-
-
-def _swaying(state: State, standing: Index, ahead: Array, chest: int) -> Array:
-    """What a pose changes where its center of mass goes ahead and aside [m], and its chest turns up [rad], (nv, 3).
-
-    Ahead is a unit vector (3,). The points that stand stay where they are; all else moves as little as it can, measured
-    by its inertia.
-    """
-    aside, place = np.array([-ahead[1], ahead[0], 0.0]), state.data.xpos[chest]
-    up = np.array([0.0, 0.0, 1.0])
-    feet, _ = state.point_rows(standing, np.tile(np.eye(3), (len(standing), 1, 1)))
-    com = np.array([ahead, aside]) @ state.com_jacobian(state.model.roots[0])
-    turn = -ahead @ (state.body_jacobian(chest, place + up) - state.body_jacobian(chest, place))
-    return _least_moves(state.M, np.concatenate([feet, com, turn[None]]))[:, -3:]
-
-
-def _least_moves(M: Array, J: Array) -> Array:
-    """Changes of a pose that move each row of J by one and the others by none, least by M: M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹.
-
-    Rows may depend on each other: a part in a million of the trace is added to the diagonal.
-    """
-    answer = np.linalg.solve(M, J.T)
-    A = J @ answer
-    A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
-    return np.asarray(answer @ np.linalg.inv(A))
-
-
 def alive(time: float, seed: int, scale: float) -> Array:
     """How far the center of mass of a figure that stands sways ahead and aside [m], and its chest turns [rad], (3,).
 
@@ -459,15 +359,3 @@ def alive(time: float, seed: int, scale: float) -> Array:
     place = wander(time, PENDULUM / tempo, tempo, seed=Sway.seed + seed)[0]
     breath = np.radians(Breathe.degrees) * np.sin(2.0 * np.pi * (time / Breathe.period + seed * GOLDEN))
     return np.array([scale * Sway.ahead * place[0], scale * Sway.aside * place[1], breath])
-
-
-def _middles(flags: Flags, points: Array, com: Array, character: Character) -> Index:
-    """Frames in which a foot, whose points (F, N, 3) touch as flags (F, N) say, stands below the center of mass."""
-    touches = flags.any(axis=1)
-    out = points.mean(axis=1)[:, :2] - com[:, :2]
-    way = np.gradient(com[:, :2], axis=0)
-    way /= np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-9)
-    away = np.abs(np.einsum("fc,fc->f", out, way))
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], touches, [False]]).astype(np.int64)))
-    middles = [a + int(away[a:b].argmin()) for a, b in edges.reshape(-1, 2).tolist()]
-    return np.array([k for k in middles if away[k] < BELOW * character.leg_length], dtype=np.int64)
