@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("websockets")
 
+import poise
 from poise.core.errors import InvalidValue
 from poise.filter.forces import CARRYING, carrying
 from poise.show.live_synthesis import LiveSynthesis
@@ -17,6 +18,7 @@ from poise.show.page import has_page
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
+from tests import clips
 from tests.live_pages import Page, playing
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -103,3 +105,17 @@ def test_what_pages_set_stays_in_the_next_round() -> None:
     assert not source._world.settings.torque_limits
     with pytest.raises(InvalidValue):
         source.push(3, 0, np.zeros(3), 0.1)
+
+
+@clips.needs_motions
+def test_a_figure_with_a_skin_is_shown_in_it_and_held_by_its_joints() -> None:
+    man = poise.load(clips.MOTIONS / "gltf" / "cesium_man.gltf")
+    source = LiveSynthesis(BEHAVIORS["balance"], poise.Character.fit(man), drawn=man)
+    source.begin()
+    (track,) = source.scene().tracks
+    assert track.skinned is not None
+    ((places, _),) = source.moment([], is_paused=False).poses
+    assert places == pytest.approx(track.skinned.positions[0])
+    body = track.character.bodies[3]
+    hand = source.grab(0, body.joint, np.zeros(3), places[body.joint])
+    assert hand.body == body.name

@@ -16,11 +16,13 @@ from poise.core.units import GRAVITY
 from poise.goals.conditions import For, Lying, Not
 from poise.goals.objectives import ComOver, Land, Still
 from poise.goals.state_machine import ControlState, Part, StateMachine
+from poise.show.motion_scene import skins_of
 from poise.show.scene import Points, Polygon, Scene, Vectors
 from poise.show.synthesis_scene import GONE, scene_of_synthesis
 from poise.synthesis.behaviors.balance import POSTURE
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
+from tests import clips
 from tests.chromium import PATH, needs_browser, opened, seek
 
 if TYPE_CHECKING:
@@ -199,3 +201,16 @@ def test_the_browser_draws_while_other_files_wait(
     assert (tmp_path / "run.png").stat().st_size > 1000
     assert not caplog.records
     assert not recwarn.list
+
+
+@clips.needs_motions
+def test_a_figure_of_a_file_with_a_skin_is_recorded_and_saved_in_it(tmp_path: Path) -> None:
+    man = poise.load(clips.MOTIONS / "gltf" / "cesium_man.gltf")
+    result = poise.synthesize("balance", poise.Character.fit(man), drawn=man, seconds=0.05)
+    (track,) = scene_of_synthesis(result).tracks
+    assert track.skinned is not None
+    assert track.skinned.positions == pytest.approx(result.motion.world[0])
+    poise.save(result.motion, tmp_path / "stands.glb")
+    assert skins_of(poise.load(tmp_path / "stands.glb"))
+    bare = poise.synthesize("balance", poise.Character.fit(man), seconds=0.01)
+    assert scene_of_synthesis(bare).tracks[0].skinned is None

@@ -253,6 +253,7 @@ def synthesize(
     }
     followed = None if clip is None else captured(clip)
     figure = None if character is None else figure_of(character)
+    arguments["drawn"] = None if character is None else drawn_of(character)
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None, is_allowed=allow)
     if scene is not None and moves:

@@ -157,6 +157,7 @@ def play_goals(
 
     made = World(scene)
     own = made.admit(behavior, character, run["options"], run["settings"])
+    made.figures[0].drawn = run["drawn"]
     for push in run["pushes"]:
         own.push(push)
     title = f"poise synthesize {behavior.name} in {Path(scene).name}"

@@ -209,6 +209,23 @@ class Motion:
             raise InvalidValue(f"No frame between {start:g} s and {end:.4g} s; the motion lasts {self.duration:.4g} s.")
         return self.frames(np.flatnonzero(keep))
 
+    def with_skin_of(self, drawn: Motion | None) -> Motion:
+        """The motion in the file that another was read from: saved as glTF it keeps that file's meshes and weights.
+
+        Example:
+            >>> result = poise.track(actor, spider)
+            >>> poise.save(result.motion.with_skin_of(poise.load("spider.glb")), "tracked.glb")
+
+        Args:
+            drawn: Read from a file with a skin. Without one, or with other joints, the motion comes back as it is.
+        """
+        source = None if drawn is None or drawn.skeleton.names != self.skeleton.names else drawn.source
+        if source is None or not getattr(source.document, "meshes", ()):
+            return self
+        of_none = source.of_frames(np.zeros(0, dtype=np.int64))
+        kept = replace(of_none, fps=self.fps, evidence={}, warnings=(), loop=None, ground=None)
+        return replace(self, source=kept)
+
     def frames(self, index: npt.NDArray[np.int64]) -> Motion:
         """The motion of these frames only (rising indices); times start again at 0."""
         source = self.source

@@ -12,15 +12,17 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, SimulationDiverged
+from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Hand, carrying
 from poise.goals.surroundings import Ball
 from poise.goals.surroundings import Scene as Surroundings
-from poise.show.live import body_of, push_of
+from poise.show.live import body_at, body_of, push_of, seen_poses
 from poise.show.live_clip import contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.look import FIGURE_COLORS
+from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.protocol import Moment
-from poise.show.scene import Control, Plot, Prop, Scene, Series, Style, Track
+from poise.show.scene import Control, Plot, Prop, Scene, Series, Skinned, Style, Track
 from poise.show.synthesis_scene import LAYERS, ground_of, props_at
 from poise.synthesis.behaviors.behavior import Behavior
 from poise.synthesis.figure import Settings
@@ -62,6 +64,7 @@ class LiveSynthesis:
         **run: Any,
     ) -> None:
         self._behavior, self._character, self._scene, self._run = behavior, character, scene, run
+        self._drawn: Motion | None = run.get("drawn") or run.get("clip")
         self._settings, self._options, self._seconds = settings or Settings(), options, seconds or LONGEST
         self._values: dict[str, float | bool | str] = {c.name: c.value for c in self.controls}
         self._values["torque_limits"] = self._settings.torque_limits
@@ -82,6 +85,7 @@ class LiveSynthesis:
         clip = self._run.get("clip")
         who = Character.fit(clip) if clip is not None and self._character is None else self._character
         self._world = world_of(setup, who, scene=self._scene, clip=clip, settings=self._settings)
+        self._skins = skins_on(self._world.figures[0].character, self._drawn, most=LIVE_VERTICES)
 
     def play(self, watch: Callable[[], bool]) -> SynthesisResult:
         def after(world: World) -> None:
@@ -112,6 +116,8 @@ class LiveSynthesis:
             Track(f.name, f.character, *body_poses(f.character, world.q[None, f.coordinates]), Style(color=color))
             for f, color in zip(world.figures, FIGURE_COLORS * len(world.figures))
         ]
+        if self._skins:
+            tracks[0] = replace(tracks[0], skinned=Skinned(self._skins, *self._poses()[0]))
         one = np.zeros(1)
         plots = tuple(
             Plot(name, unit, (Series(world.figures[0].name, FIGURE_COLORS[0], one),))
@@ -139,7 +145,7 @@ class LiveSynthesis:
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         world, first = self._world, self._world.figures[0]
-        poses = [body_poses(f.character, world.q[None, f.coordinates]) for f in world.figures]
+        poses = self._poses()
         props = self._props()
         own = np.flatnonzero(world.touching[first.points])
         com = world.state.com(first.body.root)
@@ -162,13 +168,13 @@ class LiveSynthesis:
             held = carrying(ball.name, target, ball.mass, world.time)
             world.carry(held, ball.name)
             return held
-        name, figure = self._body(track, body), world.figures[track]
-        held = Hand(name, body, point, target, figure.character.mass, world.time)
+        (name, index), figure = self._body(track, body), world.figures[track]
+        held = Hand(name, index, point, target, figure.character.mass, world.time)
         world.push(held, figure.name)
         return held
 
     def push(self, track: int, body: int, force: Array, seconds: float) -> str:
-        name, world = self._body(track, body), self._world
+        (name, _), world = self._body(track, body), self._world
         world.push(push_of(name, force, world.time, seconds), world.figures[track].name)
         return name
 
@@ -185,13 +191,22 @@ class LiveSynthesis:
             torque_limits=bool(self._values["torque_limits"]),
         )
 
-    def _body(self, track: int, body: int) -> str:
+    def _body(self, track: int, body: int) -> tuple[str, int]:
+        """Name and index of the body of what a page names: with a skin it counts joints."""
         figures = self._world.figures
         if not 0 <= track < len(figures):
             raise InvalidValue(
                 f"Only the bodies of {', '.join(f.name for f in figures)} can be held and pushed; balls can be held."
             )
-        return body_of(figures[track].character, 0, body)
+        character, is_skinned = figures[track].character, bool(self._skins) and track == 0
+        index = body_at(character, body, is_skinned=is_skinned)
+        return body_of(character, 0, index), index
+
+    def _poses(self) -> list[tuple[Array, Array]]:
+        """Of every figure, what the page counts: joints of the skeleton where it draws a skin, else bodies."""
+        figures, q = self._world.figures, self._world.q
+        skinned = figures[0] if self._skins else None
+        return [seen_poses(f.character, q[f.coordinates], is_skinned=f is skinned) for f in figures]
 
     def _ball(self, track: int) -> Ball | None:
         """The ball that is this track; balls are the last things."""

@@ -23,6 +23,7 @@ from poise.goals.surroundings import INSTANT, Hold, Surface
 from poise.goals.surroundings import Scene as Surroundings
 from poise.show.camera import VIEWS, travel_heading
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, force_scale, limbs_of, words_of
+from poise.show.motion_scene import skins_on
 from poise.show.physics import COM_COLOR, FORCE_COLOR, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, TRAIL
 from poise.show.scene import (
     Ball,
@@ -39,6 +40,7 @@ from poise.show.scene import (
     Row,
     Scene,
     Series,
+    Skinned,
     Style,
     Track,
     Vectors,
@@ -217,7 +219,10 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
     tracks, overlays, rows = [], [], []
     for k, figure in enumerate(result.figures):
         color = FIGURE_COLORS[k % len(FIGURE_COLORS)]
-        tracks.append(Track(figure.name, figure.character, *body_poses(figure.character, figure.q), Style(color=color)))
+        skins = skins_on(figure.character, figure.motion)
+        skinned = Skinned(skins, *figure.motion.world) if skins else None
+        poses = body_poses(figure.character, figure.q)
+        tracks.append(Track(figure.name, figure.character, *poses, Style(color=color), skinned))
         overlays += [*_center_of_mass(result, k, times), *_forces(result, k, times)]
         rows += _states(figure, color, len(result.figures) > 1)
     arrows = tuple(arrow_of(push, k, tracks[k], times) for push, k in zip(result.pushes, result.push_owners))

@@ -232,6 +232,7 @@ def synthesize(
     options: Mapping[str, Any] | None = None,
     scene: Scene | str | os.PathLike[str] | None = None,
     clip: Motion | None = None,
+    drawn: Motion | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
     world: Around | None = None,
@@ -251,6 +252,7 @@ def synthesize(
         scene: What stands around, instead of what the behavior brings; also the path of a scene file.
         clip: A captured motion for the first figure to follow, where its controller does (goal `Follow`); without
             a character, the figure is fitted to it.
+        drawn: A motion of the first figure's own file, for its skin; by default the clip.
         settings: Of the synthesizer.
         on_step: Called after every step; may push, add goals and so on. Raise KeyboardInterrupt to stop early.
         world: Bodies that move by physics, and other figures: a `poise.World`, in place of `scene`.
@@ -264,6 +266,7 @@ def synthesize(
     require(Character, NoneType, character=character)
     require(Scene, NoneType, scene=scene)
     require(Motion, NoneType, clip=clip)
+    require(Motion, NoneType, drawn=drawn)
     require(Settings, NoneType, settings=settings)
     require_each(Push, Pull, pushes=pushes)
     pushes = list(pushes)
@@ -312,11 +315,12 @@ def synthesize(
         complete = False
     frames = len(velocities)  # an interrupt may fall between the two
     q, v = np.array(poses[:frames]), np.array(velocities)
+    skins = {controlled.figures[0].name: drawn or clip}
     figures = tuple(
         FigureResult(
             f.name,
             f.character,
-            q_to_motion(f.character, q[:, f.coordinates], settings.dt),
+            q_to_motion(f.character, q[:, f.coordinates], settings.dt).with_skin_of(skins.get(f.name)),
             q[:, f.coordinates],
             v[:, f.dofs],
             f.controller.end(controlled.time),

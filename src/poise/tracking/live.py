@@ -28,7 +28,7 @@ from poise.tracking.followers import Follower, Tracking
 from poise.tracking.protocols.pose import LivePose
 from poise.tracking.protocols.source import LiveSink, LiveSource
 from poise.tracking.protocols.vmc import Humanoid
-from poise.tracking.run import RATE, RecordedActor, dressed
+from poise.tracking.run import RATE, RecordedActor
 
 CALIBRATE = 0.25
 """A new actor is followed no sooner than so long after its first pose [s]."""
@@ -49,7 +49,7 @@ class LiveResult:
         q: Coordinates of every step that was kept, shape (S, nq).
         times: Of these steps since the first [s], shape (S,).
         report: `poise.live/1`.
-        drawn: A motion read from the character's own file; what is saved keeps its skin, see `dressed`.
+        drawn: A motion read from the character's own file; what is saved keeps its skin, see `Motion.with_skin_of`.
     """
 
     character: Character | None
@@ -72,7 +72,7 @@ class LiveResult:
         """
         if self.character is None or not len(self.q):
             raise InvalidValue("No data arrived; there is no motion to write.")
-        return dressed(q_to_motion(self.character, self.q, self.times), self.drawn)
+        return q_to_motion(self.character, self.q, self.times).with_skin_of(self.drawn)
 
 
 def run_live(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any
 
@@ -147,7 +147,7 @@ def track(
         pushes: Pushes and pulls on the character.
         terrain: The character's ground; slopes, steps and stairs rise the way the actor goes. Level if not given.
         fps: Steps a second [1/s], 50 or more.
-        drawn: A motion read from the character's own file; the result keeps its skin, see `dressed`.
+        drawn: A motion read from the character's own file; the result keeps its skin, see `Motion.with_skin_of`.
         style: Shares of the rest poses of the character's file by name [1], such as `{"sad": 1.0}`.
         prior: Clips of the character itself; its joints are drawn to their poses, see `poise.tracking.prior`.
         progress: Called with steps done and all steps.
@@ -210,28 +210,11 @@ def track(
             progress(k + 1, len(poses))
     out[: given.begin] = out[given.begin]
     at = interpolate_q(character, times, out, np.minimum(actor.times, times[-1]))
-    motion = dressed(q_to_motion(character, at, actor.times), drawn)
+    motion = q_to_motion(character, at, actor.times).with_skin_of(drawn)
     report = seen.report(actor, out, seconds)
     report["actor_noise"] = {"noise_m": given.noise, "cutoff_hz": given.cutoff}
     report["off_the_spot_m_s"] = given.off_the_spot
     return TrackResult(motion, report, out, times, tracker.terrain)
-
-
-def dressed(motion: Motion, drawn: Motion | None) -> Motion:
-    """The motion in the file that another was read from: saved as glTF it keeps that file's meshes, colors and weights.
-
-    Args:
-        motion: Of the same joints.
-        drawn: Read from a file with a skin. Without one, or with other joints, the motion comes back as it is.
-    """
-    document = drawn.source.document if drawn is not None and drawn.source is not None else None
-    if drawn is None or drawn.source is None or not getattr(document, "meshes", ()):
-        return motion
-    if drawn.skeleton.names != motion.skeleton.names:
-        return motion
-    source = drawn.source.of_frames(np.zeros(0, dtype=np.int64))
-    source = replace(source, fps=motion.fps, evidence={}, warnings=(), loop=None, ground=None)
-    return replace(motion, source=source)
 
 
 def place_terrain(terrain: Terrain | None, actor: RecordedActor, still: Array, character: Character) -> Terrain | None:

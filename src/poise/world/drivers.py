@@ -37,7 +37,6 @@ from poise.goals.surroundings import Surface
 from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_place, loops, off_the_spot, repeat
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
-from poise.tracking.run import dressed
 from poise.world.pacing import Pacing
 
 LONGEST = 60.0
@@ -131,7 +130,7 @@ class Figure:
 
     def motion(self, dt: float) -> Motion:
         """What it has done so far, a frame for every step of dt [s], with its skin."""
-        return dressed(q_to_motion(self.character, np.array(self.poses), dt), self.drawn)
+        return q_to_motion(self.character, np.array(self.poses), dt).with_skin_of(self.drawn)
 
 
 class Clip(Driver):
