@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from poise.core.units import GRAVITY
-from poise.goals.running import LAG, MOST_AHEAD, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
+from poise.goals.running import LAG, LONGER, MOST_AHEAD, Bounce, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
 from poise.synthesis.run import SynthesisResult, synthesize
 from poise.synthesis.world import World
 from tests.clips import first_cases
@@ -65,6 +67,24 @@ def test_the_runner_runs_on_both_legs(seconds: float, steps: int, speed: float) 
     ahead = result.q[:, 0]
     assert ahead[-1] - ahead[-101] == pytest.approx(speed, abs=0.3)  # m in the last second; it gathers speed to 2 m/s
     assert np.abs(result.q[:, 1]).max() < 0.6
+
+
+@pytest.mark.long
+def test_a_fast_runner_keeps_its_speed() -> None:
+    result = synthesize("run", options={"speed": 2.75}, seconds=12.0)
+    require_physics(result)
+    ahead = result.q[:, 0]
+    assert (ahead[-1] - ahead[-501]) / 5.0 == pytest.approx(2.75, rel=0.1)  # it fell after 7 s
+
+
+def test_flights_get_longer_above_2_meters_a_second() -> None:
+    rising: list[float] = []
+    for time in (0.0, 100.0):
+        observed = replace(observation_of((0.0, 0.0), "run"), time=time)
+        bounce = Bounce(1.0, 0.11, 0.06, height=1.02, speed=3.0)
+        rising.append(float(np.asarray(bounce.objectives(observed)[0].target)[2]) + GRAVITY)
+    stiff = [((0.5 * GRAVITY * t) ** 2 + 2.0 * GRAVITY * 0.06) for t in (0.11, 0.11 + LONGER)]
+    assert rising[1] / rising[0] == pytest.approx(stiff[1] / stiff[0], rel=0.02)
 
 
 @pytest.mark.long

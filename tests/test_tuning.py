@@ -28,7 +28,7 @@ def bowl(result: SynthesisResult, case: Any) -> float:
 def test_the_search_finds_the_least_cost_and_its_file_says_how(tmp_path: Path) -> None:
     pytest.importorskip("cma")
     held = [{"speed": 3.0}]
-    found = tune("run", RANGES, cases=[{"speed": 2.0}], held_out=held, tries=16, cost=bowl, **HOW)
+    found = tune("run", RANGES, cases=[{"speed": 2.0}], held_out=held, tries=24, cost=bowl, **HOW)
     assert found.before[0].cost > 0.1
     assert found.after[0].cost < 0.01
     assert found.options["sinks"] == pytest.approx(0.09, abs=0.01)

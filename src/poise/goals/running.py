@@ -31,22 +31,21 @@ from poise.goals.stepping import OTHER, SwingFoot, foot_in_air, outward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration
 
-# By trial, not from the source. Tried alone, at nothing or at another size, each changes the way of a run of 6 s by
-# 10 % at most, but for its start (BEGINS, RAMP); without SETS_DOWN, or with SHORTEST at 0.05, the runner falls.
-LEARNS, MOST_AHEAD = 0.02, 0.08
+# Not from the source: LEARNS, LATE, SETS_DOWN, WAITS, LAG and LONGER by CMA-ES (docs/synthesis.md), the rest by trial.
+LEARNS, MOST_AHEAD = 0.017, 0.12
 """After each flight the foot goes farther ahead for each m/s too fast [s], in all by so much at most [m]."""
-EARLY = 0.01
-"""A foot is over its place so long before it lands [s]."""
-SETS_DOWN = 1.0
+LATE = 0.0238
+"""A foot would be over its place so long after it lands: it still moves ahead a little [s]."""
+SETS_DOWN = 1.136
 """How fast a foot comes down on the ground [m/s]."""
 SHORTEST = 0.02
 """A spring shorter than this part of a grown-up's compression is not asked for its stiffness [m]."""
-WAITS = 0.03
+WAITS = 0.107
 """In the air the leg behind waits for the one ahead: the weight of its level way is multiplied by this [1]."""
 LOWERS, LAST, SOONER = 0.08, 0.03, 0.01
 """In its last part a foot comes straight down [s]; it is asked to arrive no sooner than this, and so much before the
 center of mass is at its height at landing [s]."""
-LAG = 0.02
+LAG = 0.055
 """So long after a foot touched it begins to bear: it is placed farther ahead by the way in this time [s]."""
 LEG, SOLE = 0.9, 0.06
 """Length of a leg in parts of the height of the mass center; how far an ankle is behind the middle of a sole [m]."""
@@ -54,6 +53,8 @@ HARDEST = 4.0
 """Largest force of the leg, in weights."""
 BEGINS, RAMP = 0.5, 0.5
 """After this time in place [s] the asked speed rises from zero, so fast [m/s²]."""
+STEADY, LONGER = 2.0, 0.0128
+"""Above this speed [m/s] flights get longer, so much for each m/s [s]."""
 
 
 def time_on_ground(flight: float, sinks: float) -> float:
@@ -69,10 +70,20 @@ def _landing_height(observed: Observation, height: float) -> float:
     return observed.ground_height_below("stance") + height * observed.body.com_height - lower
 
 
+def _asked(observed: Observation, speed: float) -> float:
+    """The speed asked for by now [m/s]."""
+    tempo = observed.body.tempo
+    return min(speed * tempo, RAMP * max(observed.time - BEGINS * tempo, 0.0))
+
+
 def _speed(observed: Observation, speed: float) -> Array:
     """The velocity asked for in the plane [m/s], shape (2,)."""
-    tempo = observed.body.tempo
-    return min(speed * tempo, RAMP * max(observed.time - BEGINS * tempo, 0.0)) * observed.body.forward[:2]
+    return _asked(observed, speed) * observed.body.forward[:2]
+
+
+def _flight(observed: Observation, flight: float, speed: float) -> float:
+    """Time in the air at the speed asked for by now, before it is scaled to the body [s]: longer for a fast runner."""
+    return flight + LONGER * max(_asked(observed, speed) / observed.body.tempo - STEADY, 0.0)
 
 
 @reads("swing")
@@ -82,7 +93,7 @@ class Bounce(Goal):
 
     Attributes:
         weight: Against the acceleration of the center of mass.
-        flight: Time in the air that follows [s].
+        flight: Time in the air that follows, at up to 2 m/s [s].
         sinks: How far the center of mass sinks [m].
         height: At which it takes off, in parts of that at rest.
         speed: Asked for [m/s].
@@ -102,7 +113,7 @@ class Bounce(Goal):
         body, r, v = observed.body, observed.com, observed.com_velocity
         scale, tempo = body.scale, body.tempo
         below = _landing_height(observed, self.height) - float(r[2])
-        push = 0.5 * GRAVITY * self.flight * tempo
+        push = 0.5 * GRAVITY * _flight(observed, self.flight, self.speed) * tempo
         sinks = self.sinks * scale
         stiffness = (push**2 + 2.0 * GRAVITY * sinks) / sinks**2
         if v[2] > 0.0:
@@ -166,8 +177,8 @@ def _lowest(observed: Observation, foot: SwingFoot) -> float:
 class PlaceFoot(Goal):
     """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
 
-    The place is seen from where the center of mass will be at landing. The foot is at rest over it as it lands
-    (ground-speed matching). It rises at once as it leaves the ground and is highest after a third of its swing.
+    The place is seen from where the center of mass will be at landing. The foot is nearly at rest as it lands
+    (ground-speed matching, `LATE`). It rises at once as it leaves the ground and is highest after a third of its swing.
 
     Attributes:
         weight: Against the foot's acceleration.
@@ -196,7 +207,7 @@ class PlaceFoot(Goal):
 
     def objectives(self, observed: Observation) -> list[Objective]:
         foot, left = foot_in_air(observed, observed.memory[self.foot]), self._left(observed)
-        span = max(left - EARLY * observed.body.tempo, self.horizon * observed.body.tempo)
+        span = max(left + LATE * observed.body.tempo, self.horizon * observed.body.tempo)
         goal = self.target(observed, foot.side, left)
         across = 6.0 * (goal - foot.place[:2]) / span**2 - 4.0 * foot.velocity[:2] / span
         most = self.max_acceleration
@@ -229,7 +240,7 @@ class PlaceFoot(Goal):
     def _left(self, observed: Observation) -> float:
         """How long until the foot lands [s]."""
         tempo = observed.body.tempo
-        on_ground, in_air = self._on_ground(observed), self.flight * tempo
+        on_ground, in_air = self._on_ground(observed), _flight(observed, self.flight, self.speed) * tempo
         above = float(observed.com[2]) - _landing_height(observed, self.height)
         rises = float(observed.com_velocity[2])
         carries = _other_carries(observed)
@@ -240,7 +251,8 @@ class PlaceFoot(Goal):
 
     def _on_ground(self, observed: Observation) -> float:
         """How long the figure was on the ground the last time [s]."""
-        expected = time_on_ground(self.flight, self.sinks) * observed.body.tempo
+        flight = _flight(observed, self.flight, self.speed)
+        expected = time_on_ground(flight, self.sinks) * observed.body.tempo
         return min(max(observed.memory.get("on_ground", expected), 0.7 * expected), 1.5 * expected)
 
     def target(self, observed: Observation, side: str, left: float) -> Array:

@@ -37,7 +37,7 @@ MOVING = ("stance leg", "swing leg", "left_shoulder", "right_shoulder", "left_el
 """Bodies that have other goals than the pose at rest."""
 FLEXED = 0.09
 """An athlete begins lower by so much than it lands, in parts of its height at rest."""
-LIGHT = 0.03
+LIGHT = 0.0871
 """A runner's weights are multiplied by this: goals that are heavier beside the contacts' own weight would push the foot
 along the ground, friction then points the other way, and the leg cannot bear."""
 NEARLY = 0.03
@@ -90,7 +90,7 @@ class Style:
 
 HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.0, 0.3, 10.0, 0.1, 1.0, 0.0)
 # weights of trunk and spine were found by a random search of 65 tries, the rest by looking: docs/synthesis.md
-RUNNING = Style(0.98, 4.0, 0.0, 11.56, 0.15, 6.0, 0.062, 0.5, 0.3, 5.0, 0.1, 1.147, 0.06)
+RUNNING = Style(0.98, 8.0, 0.0, 7.446, 0.15, 6.221, 0.0506, 0.5, 0.285, 13.04, 0.0947, 2.5, 0.06)
 
 
 def _up(*conditions: Condition) -> Condition:
@@ -238,8 +238,8 @@ RUN = Behavior(
     "Run straight ahead at a given speed.",
     _run,
     {
-        **_options(2.0, 4.0, 0.12, 0.053),
-        "lift": Option(0.25, "how high a foot swings", "m", 0.0, 0.5),
+        **_options(2.0, 4.0, 0.111, 0.0623),
+        "lift": Option(0.2, "how high a foot swings", "m", 0.0, 0.5),
         **TUNED,
     },
 )
