@@ -343,5 +343,16 @@ def test_turning_and_moving_the_world_changes_nothing() -> None:
         np.testing.assert_allclose(r.offset, p.offset, atol=1e-9)
 
 
+def test_a_motion_keeps_what_was_fitted_to_it_for_each_mass() -> None:
+    clip = motion(person(), {})
+    fitted = fit(clip)
+    assert fit(clip) is fitted
+    assert Character.fit(clip) is fitted
+    assert fit(clip, mass=40.0).mass == pytest.approx(40.0)
+    assert fitted.mass != pytest.approx(40.0)
+    assert fit(clip, masses="length") is not fitted
+    assert fit(clip.skeleton) is not fitted
+
+
 def test_fit_is_also_a_method_of_the_class() -> None:
     assert Character.fit(person(), mass=60.0).mass == pytest.approx(60.0)

@@ -15,11 +15,10 @@ from typer.testing import CliRunner
 
 import poise
 from poise.analysis import analyze
-from poise.analysis.analyze import character_of
 from poise.analysis.forces import gaps_to
 from poise.analysis.momentum import body_motion, center_of_mass
 from poise.analysis.smoothing import LowPass
-from poise.body.character import Character
+from poise.body.character import Character, fit
 from poise.body.posing import root_mover
 from poise.check.clip import REPAIRED, findings_of
 from poise.cli.app import run
@@ -542,7 +541,7 @@ def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
     hop = ballistic(poise.load(poise.sample_path("hover_hop"))).motion
     wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
     assert {"balance", "spin"} <= {f.name for f in wanted}
-    shift = f"{6.0 * character_of(hop).leg_scale:.2g} cm"  # as the root's budget goes with the leg
+    shift = f"{6.0 * fit(hop).leg_scale:.2g} cm"  # as the root's budget goes with the leg
     assert all(f"within 6° and {shift}: poise edit repair (not tried" in f.cures[-1].text for f in wanted)
     clip = analyze(poise.load(poise.sample_path("walk")).cut(0.0, 2.0))
     before, after, turn, shift = Cures().repaired(clip) or (0.0, 0.0, 0.0, 0.0)
@@ -702,7 +701,7 @@ BAR = Scene(holds=(Hold("bar", (0.0, 0.0, 2.6), 0.016, (0.0, 1.0, 0.0), 0.6),))
 
 def test_hands_at_a_bar_bear_a_swing_and_its_repair() -> None:
     swing = synthesize("swing", seconds=1.0).motion
-    character = character_of(swing)
+    character = fit(swing)
     joints = [character.bodies[limb.bodies[0]].joint for limb in character.limbs if limb.kind == "leg"]
     turned = swing.rotations.copy()
     for joint in joints:
@@ -755,7 +754,7 @@ def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> 
 
 def test_the_first_stair_of_a_clip_carries_in_its_repair() -> None:
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
-    character = character_of(motion)
+    character = fit(motion)
     up = poise.simulate(motion, character, terrain=Terrain.parse("stairs:0.12,0.3")).motion
     report = repair(up, character, verify=False).report  # the clip carries its ground
     assert report["before"]["force_rms"] < 0.05
@@ -767,7 +766,7 @@ def test_the_first_stair_of_a_clip_carries_in_its_repair() -> None:
 @pytest.mark.long
 def test_a_clip_on_stairs_is_repaired_on_them() -> None:
     motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
-    character = character_of(motion)
+    character = fit(motion)
     up = poise.simulate(motion, character, terrain=Terrain.parse("stairs:0.12,0.6")).motion
     bare = replace(up, source=None)
     level = repair(bare, character, verify=False).report["before"]
@@ -843,7 +842,7 @@ def test_no_point_sinks_deeper_and_none_that_carries_lifts(walk: tuple[Motion, C
 @needs_motions
 def test_what_carries_is_not_lifted() -> None:
     motion = poise.load(MOTIONS / "deepmimic" / "humanoid3d_getup_facedown.txt")
-    character = character_of(motion)
+    character = fit(motion)
     seen = analyze(motion, character).touch
     after = analyze(repair(motion, character, verify=False).motion, character).touch
     higher = (after.gaps - np.maximum(seen.gaps, 0.0))[seen.carries]

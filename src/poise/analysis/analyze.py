@@ -339,13 +339,6 @@ class Analysis:
         return self.support.polygon[frame, : self.support.corners[frame]]
 
 
-def character_of(motion: Motion) -> Character:
-    """The character fitted to a motion, fitted once and kept with it."""
-    if "character" not in motion.found:
-        motion.found["character"] = fit(motion)
-    return motion.found["character"]
-
-
 def analyze(
     motion: Motion,
     character: Character | None = None,
@@ -381,7 +374,7 @@ def analyze(
     require(Motion, motion=motion)
     require(Character, NoneType, character=character)
     require(Terrain, NoneType, terrain=terrain)
-    character = character_of(motion) if character is None else character
+    character = fit(motion) if character is None else character
     require_same_skeleton(character, motion)
     if not gravity >= 0.0 or not friction >= 0.0:
         raise InvalidValue(f"gravity is {gravity} and friction {friction}; give zero or more for both.")

@@ -76,8 +76,12 @@ class Character:
         cls, source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = None, masses: str = "auto"
     ) -> Character:
         """Fit a character to a motion, several of one skeleton, or a bare skeleton; see `poise.body.character.fit`."""
-        fitted = fit_stages(source, mass=mass, masses=masses)
-        return cls(**{part.name: getattr(fitted, part.name) for part in fields(fitted)})
+        known = source.found if isinstance(source, (Motion, Skeleton)) else {}
+        asked = f"character {mass} {masses}"
+        if asked not in known:
+            fitted = fit_stages(source, mass=mass, masses=masses)
+            known[asked] = cls(**{part.name: getattr(fitted, part.name) for part in fields(fitted)})
+        return known[asked]
 
     def scaled(self, size: float) -> Character:
         """The same figure this many times as large [1]: lengths by K, masses by K³, inertias by K⁵."""
@@ -183,7 +187,8 @@ def fit(source: Motion | Skeleton | Sequence[Motion], *, mass: float | None = No
     Bodies stand on the joints that matter; fingers, faces, doubled and unturnable joints are carried. Limbs are read
     from geometry and motion (`poise.body.limbs`). Leg length and mass come from the skeleton alone, so that every clip
     of it gives the same figure. Capsules are sized from bones (`anthropometry`), contact points and the floor fitted
-    to the clip (`contact_points`), limits widened until every frame is inside (`limits`).
+    to the clip (`contact_points`), limits widened until every frame is inside (`limits`). A motion or skeleton
+    keeps the character that was fitted to it: asked again, it gives the same one.
 
     Example:
         >>> fitted = poise.body.fit(motion, mass=62.0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze, character_of
+from poise.analysis.analyze import Analysis, analyze
 from poise.analysis.measures import ImpliedScale, Measures, measures
 from poise.body import load_character
 from poise.body.character import Character, fit
@@ -269,7 +269,7 @@ def figure_on(motion: Motion, wanted: Wanted) -> Character:
     if wanted.terrain is not None:
         way, height = direction_of_travel(motion), wanted.floor or 0.0
         lying = Terrain.parse(wanted.terrain).placed(origin=start_of(motion)[:2], heading=way, ground=height)
-    return character_of(motion) if lying is None else fit(leveled(motion, lying), masses="auto")
+    return fit(motion if lying is None else leveled(motion, lying))
 
 
 def on_ground(motion: Motion, wanted: Wanted, character: Character | None = None) -> Analysis:

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from poise.analysis.analyze import analyze, character_of
-from poise.body.character import Character
+from poise.analysis.analyze import analyze
+from poise.body.character import Character, fit
 from poise.check.capture import small_glitches
 from poise.core import rotations
 from poise.core.motion import Motion
@@ -58,7 +58,7 @@ def clean(
     """
     scope = scope or Scope()
     first, last = scope.frames(motion)
-    character = character_of(motion) if character is None else character
+    character = fit(motion) if character is None else character
     found = _found(motion, character, first, last)
     lead = max((g.last + 1 for g in found if g.kind == "t-pose"), default=0)
     faults = len([g for g in found if g.frame >= lead]) + bool(lead)

@@ -12,11 +12,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from poise.analysis.analyze import FlightFit, analyze, character_of, fit_flight
+from poise.analysis.analyze import FlightFit, analyze, fit_flight
 from poise.analysis.forces import touching
 from poise.analysis.momentum import center_of_mass
 from poise.analysis.smoothing import derivatives
-from poise.body.character import Character
+from poise.body.character import Character, fit
 from poise.body.posing import root_mover
 from poise.check.air import why_no_flight
 from poise.core import rotations
@@ -54,7 +54,7 @@ class Figure:
         """The given character; else one fitted to the motion, or an object where the motion has one joint only."""
         if character is None and motion.skeleton.joint_count == 1 and not motion.skeleton.end_sites:
             return cls(None, 0, 1.0, HUMAN_LEG)
-        character = character_of(motion) if character is None else character
+        character = fit(motion) if character is None else character
         return cls(character, root_mover(character), character.mass, character.leg_length)
 
     def com(self, motion: Motion) -> Array:

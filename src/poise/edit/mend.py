@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze, character_of
-from poise.body.character import Character
+from poise.analysis.analyze import Analysis, analyze
+from poise.body.character import Character, fit
 from poise.check.clip import findings_of
 from poise.check.finding import Finding
 from poise.core.errors import BudgetExceeded, PoiseError
@@ -177,7 +177,7 @@ def mend(
     now, left = motion, before
     steps: list[dict[str, Any]] = []
     spent = {"joint": 0.0, "root": 0.0, "root_turn": 0.0}
-    own = budget.joints_of(motion.skeleton, character or character_of(motion)) if budget and budget.parts else {}
+    own = budget.joints_of(motion.skeleton, character or fit(motion)) if budget and budget.parts else {}
     spent |= dict.fromkeys(own, 0.0)
     vain: list[Mender] = []  # since the last change
     for mender in MENDERS:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.analysis.analyze import Analysis, analyze, character_of
-from poise.body.character import Character
+from poise.analysis.analyze import Analysis, analyze
+from poise.body.character import Character, fit
 from poise.body.posing import root_mover
 from poise.check.air import share_of_gravity, wrong_gravity
 from poise.check.clip import REPAIR_SHIFT, REPAIR_TURN, Wanted, on_ground
@@ -394,9 +394,9 @@ def _ground(
 ) -> tuple[Character, dict[str, Any]]:
     """The character, and where the ground lies as `analyze` takes it."""
     if isinstance(terrain, Terrain):
-        return character or character_of(motion), {"floor": None, "terrain": terrain}
+        return character or fit(motion), {"floor": None, "terrain": terrain}
     if terrain is None and (floor is not None or carried_ground(motion) is None):
-        return character or character_of(motion), {"floor": floor, "terrain": None}
+        return character or fit(motion), {"floor": floor, "terrain": None}
     seen = on_ground(motion, Wanted(floor=floor, terrain=terrain), character)
     return seen.character, {"floor": seen.floor, "terrain": seen.terrain}
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poise.analysis.analyze import character_of
-from poise.body.character import Character
+from poise.body.character import Character, fit
 from poise.check.clip import figure_on, findings_of
 from poise.check.finding import Finding
 from poise.check.report import Wanted
@@ -169,7 +168,7 @@ def report_of(
 def _require(
     budget: Budget, changes: Changes, amount: float, report: EditReport, motion: Motion, character: Character | None
 ) -> None:
-    own = budget.joints_of(motion.skeleton, character or character_of(motion)) if budget.parts else {}
+    own = budget.joints_of(motion.skeleton, character or fit(motion)) if budget.parts else {}
     seen, limits = changes.seen({j for joints in own.values() for j in joints}), budget.limits
     if not math.isfinite(limits["root_turn"]):
         limits["root_turn"] = limits["joint"]

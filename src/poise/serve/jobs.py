@@ -29,7 +29,6 @@ def load() -> None:
 
 def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
     """Give a motion physical reactions to pushes, ground and bodies."""
-    from poise.analysis.analyze import character_of
     from poise.body.character import fit
     from poise.filter.simulate import Live
     from poise.filter.simulate import simulate as run
@@ -41,7 +40,7 @@ def simulate(asked: Fields, tell: Tell) -> dict[str, Any]:
     motion = messages.read_motion(asked.get("motion"))
     tell(0.0, "Fitting the character")
     mass, floor = messages.optional(asked, "mass"), messages.optional(asked, "floor")
-    character = character_of(motion) if mass is None else fit(motion, mass=mass)
+    character = fit(motion, mass=mass)
     first, last = _frames(asked, motion)
     part = motion if last - first + 1 == motion.frame_count else motion.frames(np.arange(first, last + 1))
     floor = character.floor if floor is None else floor
