@@ -180,8 +180,10 @@ def test_a_person_reads_the_finding_the_threshold_and_the_cures(capsys: pytest.C
 
 
 def test_files_of_a_folder_are_the_ones_that_may_be_clips(library: Path) -> None:
+    (library / "twist.vrma").write_bytes(b"glTF")  # always a clip; a .vrm is a figure, as a rule without one
+    (library / "figure.vrm").write_bytes(b"glTF")
     names = [p.name for p in clip_files([library, library / "deep" / "walk.bvh"])]
-    assert names == ["broken <b>.bvh", "walk.bvh"]
+    assert names == ["broken <b>.bvh", "walk.bvh", "twist.vrma"]
 
 
 @needs_motions

@@ -275,6 +275,20 @@ def test_a_hand_acts_where_it_holds(live: Running) -> None:
     assert np.allclose(np.diff(at), at[1] - at[0])  # in every step, none left out
 
 
+@pytest.mark.parametrize(("file", "kept"), [("a.vrma", "a-live-1.glb"), ("a.c3d", "a-live-1.bvh")])
+def test_the_button_keeps_what_is_only_read_as_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, kept: str
+) -> None:
+    from poise.cli.outcome import keep_round
+
+    monkeypatch.chdir(tmp_path)
+    result = poise.simulate(poise.load(poise.sample_path("walk")).cut(0.0, 0.1))
+    assert result.motion.source is not None
+    read = replace(result.motion, source=replace(result.motion.source, path=file))
+    assert f"Kept as {kept}" in keep_round(replace(result, motion=read))
+    assert poise.load(tmp_path / kept).frame_count == read.frame_count
+
+
 def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A push, then the button: a clip and a recording of the round so far lie in the folder, and the run goes on."""
     from poise.cli.outcome import keep_round

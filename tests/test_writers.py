@@ -134,7 +134,7 @@ WRITERS: dict[str, Writer] = {
     **{f"character{suffix}": of_character(suffix) for suffix in (".toml", ".xml")},
     "statistics": lambda _: lambda out: void(write_statistics(out / "stats", [])),
 }
-REFUSED = {"asf_amc.asf", "usd.usdz", "fbx.dae", "fbx.blend"}
+REFUSED = {"asf_amc.asf", "usd.usdz", "fbx.dae", "fbx.blend", "gltf.vrm", "gltf.vrma"}
 """Extensions of formats that are read only."""
 
 

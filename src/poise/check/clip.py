@@ -37,7 +37,9 @@ from poise.phases.floor import carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
-MOTION_ENDINGS = frozenset({".bvh", ".amc", ".glb", ".gltf", ".npz", ".usda", ".usdc", ".usdz", ".fbx", ".mvnx"})
+MOTION_ENDINGS = frozenset(
+    {".bvh", ".amc", ".glb", ".gltf", ".vrma", ".npz", ".usda", ".usdc", ".usdz", ".fbx", ".mvnx"}
+)
 """Files with these endings are clips whatever they hold: what cannot be read of them is a fault."""
 MAYBE_ENDINGS = frozenset({".txt", ".json", ".usd", ".csv"})
 """Files with these endings may be anything: only those that look like a motion count."""

@@ -145,15 +145,15 @@ def keep_round(result: Any) -> str:
     """What the page's button does: the round so far as a clip and a recording, in the current folder, numbered."""
     import poise.io
     from poise.io.files import all_or_none
-    from poise.io.format import format_of
+    from poise.io.format import known_extensions, written_ending
     from poise.show import record
     from poise.show.live_world import WorldRun
     from poise.show.result_scene import scene_of
 
     try:
-        source = result.motion.source
-        path = Path(source.path if source else "motion")
-        ending = path.suffix if path.is_file() and path.suffix.lower() in format_of(path).EXTENSIONS else ".bvh"
+        path = Path(result.motion.source.path if result.motion.source else "motion")
+        ending = written_ending(path.suffix)
+        ending = ending if ending.lower() in known_extensions(written=True) else ".bvh"
         number = 1
         while any(Path(f"{path.stem}-live-{number}{e}").exists() for e in (ending, ".html")):
             number += 1

@@ -22,10 +22,23 @@ from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skelet
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import write
 
-__all__ = ["EXTENSIONS", "NAME", "describe", "matches", "read", "read_rest", "read_skeleton", "write"]
+__all__ = [
+    "EXTENSIONS",
+    "NAME",
+    "NOT_WRITTEN",
+    "WRITTEN_EXTENSIONS",
+    "describe",
+    "matches",
+    "read",
+    "read_rest",
+    "read_skeleton",
+    "write",
+]
 
 NAME = "gltf"
-EXTENSIONS = (".glb", ".gltf")
+WRITTEN_EXTENSIONS = (".gltf", ".glb")
+NOT_WRITTEN = dict.fromkeys((".vrm", ".vrma"), "Write .glb: it holds the figure, its skin and its clip.")
+EXTENSIONS = (*WRITTEN_EXTENSIONS, *NOT_WRITTEN)
 
 
 def matches(path: Path, head: bytes) -> bool:
