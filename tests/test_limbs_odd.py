@@ -665,3 +665,20 @@ def test_legs_that_a_robe_hides_are_legs_and_controls_without_skin_are_not() -> 
     shown = limbs(fit(figure(rows, MOVES, skin=[9.0] * (len(rows) - len(controls)) + [0.0] * len(controls))))
     assert shown["left_leg"] == ["thigh.L", "shin.L", "foot.L", "toe.L"]
     assert not any("control" in name or "target" in name for names in shown.values() for name in names)
+
+
+def test_front_legs_by_name_and_arms_in_the_air() -> None:
+    def beast(front: Sequence[str], down: float) -> list[Row]:
+        trunk: list[Row] = [("hip", "", (0.0, 0.0, 1.0)), ("chest", "hip", (0.9, 0.0, 0.1))]
+        trunk += [("neck", "chest", (0.3, 0.0, 0.2)), ("head", "neck", (0.3, 0.0, 0.1))]
+        trunk += [("tail", "hip", (-0.4, 0.0, 0.0)), ("tail1", "tail", (-0.8, 0.0, 0.0))]
+        hind = (("thigh.*", "hip", (0.0, 0.2, 0.0)), ("shin.*", "thigh.*", (0.1, 0.0, -0.5)))
+        legs = (*hind, ("foot.*", "shin.*", (-0.1, 0.0, -0.45)))
+        upper, lower, hand = front
+        arms = ((upper, "chest", (0.1, 0.2, -0.1)), (lower, upper, (0.05, 0.0, -0.55 * down)))
+        return [*trunk, *both(*legs, *arms, (hand, lower, (-0.05, 0.0, -0.45 * down)))]
+
+    arms = ("upper_arm.*", "forearm.*", "hand.*")
+    assert "left_front_leg" in limbs(fit(figure(beast(arms, 1.0)).skeleton))
+    assert limbs(fit(figure(beast(arms, 0.77)).skeleton))["left_arm"][-1] == "hand.L"
+    assert "left_front_leg" in limbs(fit(figure(beast(("shoulder.*", "frontleg.*", "frontcalf.*"), 0.9)).skeleton))

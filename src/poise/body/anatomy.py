@@ -87,7 +87,8 @@ _ASIDE = (
 )
 _CONTROL = "helper|socket|ik|pole|target|nub|end|ctrl|control"
 _LIMB = {
-    "leg": "leg|legs|thigh|calf|shin|knee|hip|hips|foot|feet|ankle|toe|toes|femur|tibia|upleg|paw|hoof",
+    "leg": "(front|fore|back|hind|rear|mid|top|bot|bottom)?(leg|legs|thigh|calf|foot|feet|paw)|"
+    "shin|knee|hip|hips|ankle|toe|toes|femur|tibia|upleg|hoof",
     "arm": "arm|arms|forearm|shoulder|elbow|wrist|hand|hands|humerus|radius|clavicle|collar|shldr|upperarm|lowerarm",
     "head": "head|skull|face",
     "neck": "neck|neck1|lowerneck|upperneck",

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from poise.body.anatomy import Anatomy, Poses, is_aside, is_end
-from poise.body.joint_tree import sound_ends
+from poise.body.anatomy import Anatomy, Poses, is_aside, is_end, sound_ends
 from poise.core import rotations
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array

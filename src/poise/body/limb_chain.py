@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 
 from poise.body.anatomy import Chain, is_twist, stem
-from poise.body.joint_tree import LIMB, SMALL, JointTree
+from poise.body.branches import LIMB, SMALL
+from poise.body.joint_tree import JointTree
 from poise.intake.anatomy import name_words
 
 MOST_PIECES = 4

@@ -13,11 +13,12 @@ from __future__ import annotations
 import numpy as np
 
 from poise.body.anatomy import Anatomy, Chain, Poses, hints
+from poise.body.branches import LIMB, SMALL, Pair
 from poise.body.doubt import doubt_of
-from poise.body.joint_tree import LIMB, SMALL, JointTree, Pair
+from poise.body.joint_tree import JointTree
 from poise.body.limb_chain import limb_chain
 from poise.body.standing import comes_near_ground, heading, share_on_ground, time_on_ground, trunk_of
-from poise.body.trunk import find_trunk, is_beside_trunk
+from poise.body.trunk import find_trunk, head_branch, is_beside_trunk, toward
 from poise.core.skeleton import Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.intake.anatomy import FRONT_LEG, name_words
@@ -62,6 +63,11 @@ def find_anatomy(poses: Poses) -> Anatomy:
     is_figure = is_figure and (leg_pair is not None or bool(single) or any(tree.named(p) for p in limbs))
     standing = _standing_pairs(tree, leg_pair, pairs)
     forward, left = heading(tree, pelvis, chest, leg_pair, pairs)
+    head = None
+    if len(standing) == 2 and chest == root and not any(tree.is_sided(p[1]) for p in standing):
+        head = head_branch(tree, root, single)
+        if head is not None and np.mean(forward @ toward(tree, root, head)) < 0.0:  # knees of a beast say little
+            forward, left = -forward, -left
     if len(standing) == 2 and leg_pair is not None:
         standing = sorted(standing, key=lambda p: _ahead(tree, root, p, forward))
         leg_pair, four_legged = standing[0], True
@@ -70,13 +76,15 @@ def find_anatomy(poses: Poses) -> Anatomy:
     for hub, a, b in pairs:
         others = [p for p in pairs if p not in standing or p[1] == a]
         kind, place = _pair_kind(tree, hub, (a, b), leg_pair, others, four_legged)
+        named = tree.named((hub, a, b))
         if len(standing) > 1 and (hub, a, b) in standing:
             kind, place = "leg", "" if len(standing) > 2 else "hind" if (hub, a, b) == leg_pair else "front"
         elif len(standing) > 1 and kind == "leg":
-            kind, place = "other", ""
-        named = tree.named((hub, a, b))
+            kind, place = "arm" if named & {"arm", "leg"} == {"arm"} else "other", ""
         if kind == "arm" and leg_pair is not None and hub == leg_pair[0] and hub != chest and not named & {"arm"}:
             kind = "other" if any(p[0] == chest for p in pairs) else kind  # coat tails
+        if kind == "arm" and len(pairs) == 1 and not named and _beats(tree, (hub, a, b)):
+            kind = "other"  # a bird in flight
         if kind == "arm" and len(standing) > 1 and not named and hub not in {p[0] for p in standing}:
             kind = "other" if _beats(tree, (hub, a, b)) else kind  # ears of a beast whose legs hang on one joint
         if kind == "arm" and is_beside_trunk(
@@ -103,6 +111,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
             ends = poses.positions[:, tree.path(kid)[-1]] - poses.positions[:, hub]
             place = "front" if float(np.mean(np.sum(ends * forward, axis=-1))) > 0.0 else "hind"
             chains.append(Chain(kind, "", place, hub, tuple(tree.path(kid))))
+        elif kid == head:
+            chains.append(Chain("neck", "", "", hub, _to_head(tree, tree.path(kid))))
         elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
             chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
             chains += [] if leg_pair is not None else _beyond_head(tree, chain)
@@ -161,7 +171,7 @@ def _main_legs(tree: JointTree, root: int, pairs: list[Pair]) -> Pair | None:
             return True
         if _is_wing(tree, pair) or (len(pairs) == 1 and _beats(tree, pair)):
             return False
-        short = tree.bone_count(pair[1]) == 1  # a limb of one bone is a leg by name alone
+        short = tree.bone_count(pair[1]) == 1 and share_on_ground(tree, pair) <= PROPPED  # else by name alone
         return not named & {"arm", "other"} and not short and comes_near_ground(tree, pair)
 
     return min(filter(can_be, pairs), key=score, default=None)
@@ -199,6 +209,8 @@ STRAIGHT = 0.7
 """A branch goes on along the trunk, or back from it, if the cosine between them is more than this [1]."""
 PROPPED = 0.7
 """Long front limbs that are on the ground so much, at rest and in the clip, carry a trunk however steep it is [1]."""
+ON_ARMS = 0.5
+"""What is called an arm, and is on the ground less than this at rest and in the clip, is no leg [1]."""
 STANDING = 0.55
 """Least score of a pair of limbs that a figure stands on, beside its main legs; see `_standing_pairs`."""
 AS_MUCH = 0.25
@@ -218,7 +230,8 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
     main = share_on_ground(tree, legs)
     is_called_leg = tree.named(legs) & {"leg", "arm"} == {"leg"}
     for pair in pairs:
-        if pair != legs and tree.reach[pair[1]] >= 0.5 * tree.reach[legs[1]]:
+        least = 0.3 if "leg" in tree.named(pair) else 0.5  # a frog's
+        if pair != legs and tree.reach[pair[1]] >= least * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
             named = tree.named(pair)
@@ -230,6 +243,12 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
             short, long = sorted((tree.reach[pair[1]], tree.reach[legs[1]]))
             as_long = pair[0] == legs[0] and short > FRONT_LEG * long and not named & {"arm", "leg", "other"}
             if share + name > STANDING or as_main or (as_long and time_on_ground(tree, pair) > PROPPED):
+                found.append(pair)
+    if len(found) > 2:  # a spider lifts its front legs
+        reaches = [tree.reach[p[1]] for p in found]
+        for pair in [p for p in pairs if p not in found and p[0] == legs[0] and not tree.named(p)]:
+            is_as_long = (1.0 - ALIKE) * min(reaches) < tree.reach[pair[1]] < (1.0 + ALIKE) * max(reaches)
+            if is_as_long and tree.bone_count(pair[1]) == tree.bone_count(legs[1]):
                 found.append(pair)
     return found
 
@@ -294,6 +313,9 @@ def _stands_on_four(
     # without the step from trunk to first joint: a person's arm is 0.65 of the leg, a dog's front leg 0.85
     is_long = tree.reach[front_pair[1]] > FRONT_LEG * tree.reach[legs[1]]
     on_ground = time_on_ground(tree, front_pair)
+    named = tree.named(front_pair)
+    if named & {"arm", "leg"} == {"arm"} and on_ground < ON_ARMS:
+        return False  # a dragon's
     steep = 0.0 if is_long and on_ground > PROPPED else -1.0  # a griffon's chest is far above its croup
     leg = rest[hind_tip] - rest[legs[1]]
     if leg[2] < -0.5 * max(float(np.linalg.norm(leg)), 1e-9):
@@ -309,7 +331,6 @@ def _stands_on_four(
     vote += 2.0 * min(as_much, 1.0) - 1.0
     vote += 0.5 if is_long else -1.0
     vote += 0.5 if any(hub == root for hub, _ in single) else 0.0
-    named = tree.named(front_pair)
     vote -= 1.0 if "arm" in named and "leg" not in named else 0.0
     # a hand of four fingers and more, where the foot has none
     branches = [max(len(tree.skeleton.children[j]) for j in tree.path(pair[1])) for pair in (front_pair, legs)]
@@ -334,7 +355,8 @@ def _pair_kind(
     if called and (hub, *pair) not in called:  # a cloak may be longer than the arms
         return "other", ""
     rivals = [tree.worth(p[1]) for p in called or beside]
-    if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or tree.weight(pair[0]) < LIMB:
+    least = SMALL if min(map(tree.bone_count, pair)) > 2 else LIMB
+    if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or tree.weight(pair[0]) < least:
         return "other", ""
     return ("leg", "front") if four_legged else ("arm", "")
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from poise.body.joint_tree import JointTree, Pair
+from poise.body.branches import Pair
+from poise.body.joint_tree import JointTree
 from poise.body.limb_chain import first_long_bone
 from poise.core.skeleton import rest_pose
 from poise.core.typing import Array

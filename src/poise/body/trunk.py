@@ -7,9 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from poise.body.anatomy import hints
-from poise.body.joint_tree import JointTree, Pair
+from poise.body.branches import Pair
+from poise.body.joint_tree import JointTree
 from poise.body.standing import comes_near_ground, rest_is_level, share_on_ground, time_on_ground, trunk_of
 from poise.core.skeleton import rest_pose
+from poise.core.typing import Array
 from poise.intake.anatomy import FRONT_LEG
 
 VERTICAL = 0.7
@@ -21,7 +23,10 @@ BELOW = 0.1
 STANDS = 0.6
 """Limbs that are on the ground so much, at rest and in the clip, are legs, if the trunk between them is level [1]."""
 
-LITTLE = 0.3
+BOTH_STAND = 0.9
+"""Two pairs that are both on the ground so much, at rest and in the clip, are legs, a rabbit's short ones too [1]."""
+
+LITTLE = 0.4
 """Feelers and ears move less skin than this share of what the largest limbs move [1]."""
 
 
@@ -64,7 +69,32 @@ def find_trunk(
             best = own if abs(own) > abs(best) else best
         return best
 
+    head = head_branch(tree, root, single)
+    if head is not None and root not in (pelvis, chest) and headness(pelvis) == headness(chest) == 0.0:
+        trunk = trunk_of(tree, pelvis, chest, pairs, rest_pose(tree.skeleton)[0][None])[0]
+        return (chest, pelvis) if float(trunk @ toward(tree, root, head)) < 0.0 else (pelvis, chest)
     return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + 0.5 else (pelvis, chest)
+
+
+def head_branch(tree: JointTree, root: int, single: list[tuple[int, int]]) -> int | None:
+    """The single branch of the root that is called the head, else the highest and fleshiest one: not the tail."""
+    kids = [kid for hub, kid in single if hub == root]
+    rest = tree.skeleton.rest[0]
+    most = max((float(tree.below_skin[kid]) for kid in kids), default=0.0)
+
+    def score(kid: int) -> float:
+        said = frozenset().union(*(hints(tree.skeleton.names[j]) for j in tree.path(kid)))
+        rise = float(rest[tree.path(kid)[-1], 2] - rest[root, 2]) / tree.span
+        called = 2.0 * bool(said & {"head", "neck"}) - 2.0 * ("tail" in said)
+        return called + rise + (float(tree.below_skin[kid]) / most if most > 0.0 else 0.0)
+
+    return max(kids, key=score, default=None)
+
+
+def toward(tree: JointTree, root: int, kid: int) -> Array:
+    """Level way from the root to the end of a branch at rest [m]."""
+    rest = tree.skeleton.rest[0]
+    return (rest[tree.path(kid)[-1]] - rest[root]) * np.array([1.0, 1.0, 0.0])
 
 
 def _first_bearing(tree: JointTree, root: int, chest: int, pairs: list[Pair]) -> int:
@@ -152,6 +182,8 @@ def _stands_below(tree: JointTree, hub: int, chest: int, pairs: list[Pair]) -> b
 
 
 def _is_nameless_beast(tree: JointTree, pairs: list[Pair]) -> bool:
-    """Whether the only two pairs have no telling names and differ in length as little as the legs of an animal do."""
-    short, long = sorted(tree.reach[a] for _, a, _ in pairs) if len(pairs) == 2 else (0.0, 1.0)
-    return bool(short > FRONT_LEG * long) and not any(tree.named(pair) & {"arm", "leg", "other"} for pair in pairs)
+    """Whether the only two pairs have no telling names and are as long as the legs of an animal are, or both stand."""
+    if len(pairs) != 2 or any(tree.named(pair) & {"arm", "leg", "other"} for pair in pairs):
+        return False
+    short, long = sorted(tree.reach[a] for _, a, _ in pairs)
+    return bool(short > FRONT_LEG * long) or all(time_on_ground(tree, pair) > BOTH_STAND for pair in pairs)
