@@ -15,8 +15,8 @@ from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.filter.report import SimulationResult
 from poise.native import library
-from poise.physics.collisions import answer_free, find_sleepers, geom_speeds, remember, spread_rows
 from poise.physics.mujoco_bodies import Bodies
+from poise.physics.touching import answer_free, fill_touches, find_awake, geom_speeds, remember
 from poise.show.world_scene import props_of_thing
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
@@ -178,14 +178,6 @@ def test_compiled_contacts_equal_their_twins() -> None:
         call(pairs, places, pairs[[1, 0, 2]], before, impulses, 0.04, taken, head, following, out)
         both.append(out)
     assert np.array_equal(*both)
-    links, both = np.array([[0, 1], [1, 2], [3, -1], [4, 3], [5, -1], [-1, 6]]), []
-    rests, shifts = np.array([1, 1, 0, 1, 1, 1, 1, 1, 1], dtype=np.bool_), np.array([0, 0, 0, 0, 1, 0], dtype=np.bool_)
-    for call in (find_sleepers, find_sleepers.twin):
-        out = np.zeros(9, dtype=np.bool_)
-        call(links, shifts, rests, out)
-        both.append(out)
-    assert np.array_equal(*both)
-    assert both[0].tolist() == [False, False, False, True, True, False, True, False, True]
     owner, both = np.array([1, 2, 2, 0]), []
     rates, spots, com = rng.normal(size=(3, 6)), rng.normal(size=(4, 3)), rng.normal(size=(3, 3))
     for call in (geom_speeds, geom_speeds.twin):
@@ -206,20 +198,13 @@ def test_compiled_operators_equal_their_twins() -> None:
     is_figure = np.array([True, False, False, False])
     mean, largest = rng.uniform(0.1, 2.0, K), np.array([np.inf, 0.3, np.inf, 0.1, np.inf, 1.0])
     friction = np.array([0.5, 0.8, 0.0, 1.0, -1.0, 0.3])
-    owner = np.repeat(np.arange(4), width)
-    # one entry of each row of each side that moves, the first dof of its tree
-    sides = [[t for t in pair if t >= 0] for pair in trees.tolist()]
-    columns = np.array([first[t] for own in sides for _ in range(3) for t in own])
-    counts = np.repeat([len(own) for own in sides], 3).reshape(K, 3)
-    starts = (np.cumsum(counts) - counts.ravel()).reshape(K, 3)
     both = []
     for pick in (lambda f: f, lambda f: f.twin):
         A, u, moved, free = np.empty((K, 3, K, 3)), np.empty((K, 3)), v.copy(), np.zeros((K, 2, 3, 8))
         label, group = np.empty(K, dtype=np.int64), np.empty(4, dtype=np.int64)
-        diagonal, residual, spread = np.empty((K, 3)), np.empty(K), np.full((K, 2, 3, 8), np.nan)
+        diagonal, residual = np.empty((K, 3)), np.empty(K)
         pick(contacts.contact_diagonals)(trees, rows, answers, diagonal)
         pick(contacts.law_residuals)(v[:18].reshape(K, 3), p, friction, mean, largest, residual)
-        pick(spread_rows)(trees, starts, counts, np.cos(columns), columns, owner, first, spread)
         pick(contacts.delassus)(trees, width, rows, answers, A)
         pick(contacts.contact_speeds)(trees, first, width, rows, v, u)
         pick(contacts.apply_impulses)(trees, first, width, answers, p, moved)
@@ -227,8 +212,57 @@ def test_compiled_operators_equal_their_twins() -> None:
         pick(contacts.label_islands)(trees, is_figure, label, group)
         assert label.tolist() == [0, 0, 0, -1, -1, 0]  # 0, 1 and 2 are linked; 3 only lies on the ground
         assert group.tolist() == [0, 0, 0, 3]
-        both.append(np.concatenate([x.ravel() for x in (A, u, moved, free, diagonal, residual, spread)]))
+        both.append(np.concatenate([x.ravel() for x in (A, u, moved, free, diagonal, residual)]))
     assert np.allclose(*both, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.skipif(library() is None, reason="there is no C compiler here")
+def test_contacts_of_the_engine_are_taken_in_as_by_the_twins() -> None:
+    rng = np.random.default_rng(7)
+    # trees 0 to 7 and what never moves; the body of a geom is one more than its tree
+    links = np.array([[0, 1], [1, 2], [3, -1], [4, 3], [5, -1], [-1, 6], [7, 7], [0, 2], [6, 2]])
+    tree = np.array([*range(8), -1])
+    body, geoms, count = tree + 1, np.where(links < 0, 8, links).astype(np.int32), len(links)
+    rests, width = np.array([1, 1, 0, 1, 1, 1, 1, 1, 0], dtype=np.bool_), np.array([8, 6, 6, 6, 6, 6, 6, 6])
+    has_shifted = np.zeros(9, dtype=np.bool_)
+    has_shifted[6] = True  # the body of tree 5
+    addresses = np.array([0, 3, 6, 9, 12, 15, 18, -1, 21], dtype=np.int32)  # one is left out by the engine
+    gaps, speeds = rng.uniform(-0.01, 0.005, count), rng.normal(size=24)
+    gaps[8], speeds[21], thick = 0.05, -1.0, np.linspace(0.0, 0.003, 9)  # too far away, even as fast as it closes
+    both = []
+    for call in (find_awake, find_awake.twin):
+        calm, sleeps, known, near = np.full(9, 0.5), np.zeros(9, dtype=np.bool_), np.zeros(9, np.int64), np.zeros(9)
+        counts, deepest, fastest = np.zeros(2, np.int64), np.zeros(1), np.array([0, 0, 0, 0, 0, 0, 0, 1.0, 0])
+        awake = call(
+            addresses, geoms, gaps, speeds, thick, body, tree, width, has_shifted, rests, fastest, 0.1, 0.4, 0.02, 0.01,
+            calm, sleeps, known, near, counts, deepest,
+        )  # fmt: skip
+        both.append(np.concatenate([x[:awake] for x in (known, near)] + [calm, sleeps, counts, deepest]))
+    assert np.array_equal(*both)
+    # 2 does not rest and wakes what it touches, also at one remove; 5 was shifted, and 7 is not calm
+    assert sleeps.tolist() == [False, False, False, True, True, False, True, False, True]
+    assert known[:awake].tolist() == [0, 1, 4, 6]
+    assert counts.tolist() == [3, 8]
+    # one entry of each row of each side that moves, the first dof of its tree
+    first = np.cumsum(width) - width
+    sides = [sorted({t for t in pair if t >= 0}) for pair in links.tolist()]
+    columns = np.array([first[t] for own in sides for _ in range(3) for t in own], dtype=np.int32)
+    lengths = np.repeat([len(own) for own in sides], 3).astype(np.int32)
+    starts = (np.cumsum(lengths) - lengths).astype(np.int32)
+    addresses, known = np.arange(0, 3 * count, 3, dtype=np.int32), np.array([0, 2, 5, 6, 8])
+    engine = np.random.default_rng(8).normal(size=(count, 20))[:, :17]  # as in MuJoCo's own records, with gaps
+    both = []
+    for call in (fill_touches, fill_touches.twin):
+        filled = [np.empty((5, *shape)) for shape in ((3,), (3, 3), ())] + [*np.empty((2, 5, 2), dtype=np.int64)]
+        rows, is_pierced = np.full((5, 2, 3, 8), np.nan), np.zeros(5, dtype=np.bool_)
+        pierced = call(
+            known, addresses, geoms, engine[:, :3], engine[:, 3:12], engine[:, 12:], starts, lengths, np.cos(columns),
+            columns, body, tree, engine[:, :3], tree != 2, np.repeat(np.arange(8), width), first, *filled, rows,
+            is_pierced,
+        )  # fmt: skip
+        assert 0 < pierced < 5
+        both.append(np.concatenate([x.ravel() for x in (*filled, rows, is_pierced)]))
+    assert np.array_equal(*both)
 
 
 CONSTRAINTS: dict[str, list[Constraint]] = {

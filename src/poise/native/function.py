@@ -30,6 +30,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
     "real": (np.dtype(np.float64), ctypes.c_double),
     "word": (np.dtype(np.int64), ctypes.c_int64),
     "flag": (np.dtype(np.bool_), ctypes.c_uint8),
+    "int": (np.dtype(np.int32), ctypes.c_int32),
 }
 """Type of a number in C: what NumPy and ctypes call it."""
 

@@ -1,7 +1,4 @@
-"""Which bodies are near each other: gaps between the capsules of one or several characters.
-
-`Touches` are contacts between bodies as values, with how free bodies answer impulses at them.
-"""
+"""Which bodies are near each other: gaps between the capsules of one or several characters."""
 
 from __future__ import annotations
 
@@ -18,45 +15,6 @@ from poise.native import compiled
 
 SOLE = 3
 """A body with so many contact points stands on them."""
-NEAR = 0.04
-"""A contact of the same two bodies so near an earlier one starts from its impulse [m]."""
-
-
-class Touches(NamedTuple):
-    """Contacts between bodies, and between bodies and figures, K of them.
-
-    Attributes:
-        places: In the world [m], shape (K, 3).
-        frames: Rows: normal from the first body to the second, and two tangents, shape (K, 3, 3).
-        gaps: Distance, negative where they overlap [m], shape (K,).
-        friction: Coulomb coefficients, shape (K,).
-        bodies: The two bodies of the world's model, shape (K, 2).
-        trees: Which tree each of them belongs to, −1 for what never moves, shape (K, 2).
-        rows: Relative velocity (along the normal, then two tangents) per unit velocity of each dof of those trees,
-            shape (K, 2, 3, W); trees with fewer dofs than W leave the rest zero.
-    """
-
-    places: Array
-    frames: Array
-    gaps: Array
-    friction: Array
-    bodies: Index
-    trees: Index
-    rows: Array
-
-    def forces(self, p: Array) -> Array:
-        """Impulses (K, 3) along the rows as those on the second body, in the world, shape (K, 3)."""
-        return np.einsum("kji,kj->ki", self.frames, p, dtype=np.float64)
-
-    def of(self, own: Index, width: Index) -> Touches:
-        """Some of the contacts; the last dofs of the rows, which none of their trees has, are left out.
-
-        Args:
-            own: Which of them, shape (N,).
-            width: Number of dofs of each tree, shape (T,).
-        """
-        most = int(width[self.trees[own]][self.trees[own] >= 0].max(initial=1))
-        return Touches._make([*(array[own] for array in self[:-1]), self.rows[own, ..., :most]])
 
 
 class Shape(NamedTuple):
@@ -76,60 +34,6 @@ class Shape(NamedTuple):
     turn: Array
 
 
-@compiled("const word trees[k][2], const real inverse[t][6][6], const real rows[k][2][3][w], real answers[k][2][3][w]")
-def answer_free(trees, inverse, rows, answers):
-    """M⁻¹ Jᵀ of trees that are one free body each; the last of the inverses, for what never moves, is zero."""
-    n = min(6, rows.shape[-1])
-    answers[..., :n] = np.einsum("ksri,ksij->ksrj", rows[..., :n], inverse[trees][..., :n, :n])
-
-
-@compiled(
-    "const word trees[k][2], const word starts[k][3], const word counts[k][3], const real values[e],"
-    "const word columns[e], const word tree_of_dof[d], const word first[t], real rows[k][2][3][w]"
-)
-def spread_rows(trees, starts, counts, values, columns, tree_of_dof, first, rows):
-    """Rows of the engine's sparse Jacobian, three for each contact, as blocks of the two trees."""
-    counts, starts = counts.ravel(), starts.ravel()
-    row = np.repeat(np.arange(len(counts)), counts)
-    entry = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
-    dof = columns[entry]
-    tree, k = tree_of_dof[dof], row // 3
-    rows[:] = 0.0
-    rows[k, (tree != trees[k, 0]).astype(np.int64), row % 3, dof - first[tree]] = values[entry]
-
-
-@compiled(
-    "const word body[g], const word tree[g], const word root[b], const real rates[b][6], const real places[g][3],"
-    "const real com[b][3], const real sizes[g], real speeds[g], real fastest[t]"
-)
-def geom_speeds(body, tree, root, rates, places, com, sizes, speeds, fastest):
-    """How fast a point of each geom, and of each tree, moves at most [m/s]; the last tree is what never moves.
-
-    The rates are spatial velocities of the bodies (angular, linear), at the center of mass of their tree.
-    """
-    turn, linear = rates[body, :3], rates[body, 3:]
-    moves = linear + np.cross(turn, places - com[root[body]])
-    speeds[:] = np.linalg.norm(moves, axis=1) + sizes * np.linalg.norm(turn, axis=1)
-    fastest[:] = 0.0
-    np.maximum.at(fastest, tree, speeds)
-
-
-@compiled("const word trees[k][2], const flag shifts[k], const flag rests[t], flag sleeps[t]")
-def find_sleepers(trees, shifts, rests, sleeps):
-    """Trees that rest and touch something, with all that they touch; the last stands for what never moves, and sleeps.
-
-    A contact that shifts wakes its trees.
-    """
-    sleeps[:] = False
-    sleeps[trees] = rests[trees]
-    woken = trees[shifts]
-    sleeps[woken[woken >= 0]] = False
-    pairs = trees[(trees >= 0).all(axis=1)]
-    while len(mixed := pairs[sleeps[pairs].any(axis=1) & ~sleeps[pairs].all(axis=1)]):
-        sleeps[mixed] = False
-    sleeps[-1] = True
-
-
 def feet(parents: Index, points: Index) -> Flags:
     """Bodies of a figure that stand on points, and their toes: their capsules go deeper than the sole, shape (B,).
 
@@ -140,13 +44,6 @@ def feet(parents: Index, points: Index) -> Flags:
     is_foot = (np.bincount(points, minlength=len(parents)) >= SOLE) & (parents > 0)
     is_end = ~np.isin(np.arange(len(parents)), parents[1:])
     return is_foot | (is_end & is_foot[parents])
-
-
-def frame_along(way: Array) -> Array:
-    """Unit vector along a way (3,), and two tangents, as rows, shape (3, 3)."""
-    normal = way / np.linalg.norm(way)
-    tangent = rotations.perpendicular(normal)
-    return np.array([normal, tangent, np.cross(normal, tangent)], dtype=np.float64)
 
 
 def stiffness(forces: Array, levers: Array, owner: Index, count: int) -> Array:
@@ -396,32 +293,3 @@ def _across(p: Array, d: Array, q: Array, g: Array) -> Array:
     normal = np.where(((normal**2).sum(axis=1) <= PARALLEL * long * wide)[:, None], along, normal)
     side = (normal * (p + 0.5 * d - q - 0.5 * g)).sum(axis=1, keepdims=True)
     return np.where(side >= 0.0, 1.0, -1.0) * normal / np.linalg.norm(normal, axis=1, keepdims=True)
-
-
-def remembered(touches: Touches, before: Touches | None, p: Array) -> Array:
-    """Impulses to start from: of the nearest contact of the same two bodies in the step before, shape (K, 3)."""
-    out = np.zeros((len(touches.gaps), 3))
-    if before is not None:
-        taken = np.zeros(len(p), dtype=np.bool_)
-        head, following = np.empty(len(p) + 1, dtype=np.int64), np.empty(len(p), dtype=np.int64)
-        remember(touches.bodies, touches.places, before.bodies, before.places, p, NEAR, taken, head, following, out)
-    return out
-
-
-@compiled(
-    "const word bodies[k][2], const real places[k][3], const word before[m][2], const real places_before[m][3],"
-    "const real impulses[m][3], real near, flag taken[m], word head[h], word following[m], real p[k][3]"
-)
-def remember(bodies, places, before, places_before, impulses, near, taken, head, following, p):
-    """Fill p with the impulse of the nearest contact of the same bodies that no other has taken, or zero.
-
-    The compiled one finds the bodies by lists, whose heads and followers need room.
-    """
-    del head, following
-    taken[:], p[:] = False, 0.0
-    for i, place in enumerate(places):
-        away = np.abs(places_before - place).max(axis=1)
-        away[taken | (before != bodies[i]).any(axis=1)] = np.inf
-        if len(away) and away.min() < near:
-            j = int(np.argmin(away))
-            taken[j], p[i] = True, impulses[j]

@@ -16,19 +16,10 @@ import mujoco
 import numpy as np
 
 from poise.core.typing import Array, Flags, Index
-from poise.physics.collisions import (
-    Shape,
-    Touches,
-    answer_free,
-    feet,
-    find_sleepers,
-    frame_along,
-    geom_speeds,
-    spread_rows,
-    stiffness,
-)
+from poise.physics.collisions import Shape, feet, stiffness
 from poise.physics.mujoco_backend import Model
 from poise.physics.mujoco_scene import FIRST, GROUND, POINTS, compile_scene
+from poise.physics.touching import Touches, answer_free, fill_touches, find_awake, frame_along, geom_speeds
 
 SLEEPS_AFTER = 0.5
 """Bodies that rest for so long sleep [s]: contacts among them are left out until something touches them."""
@@ -93,7 +84,7 @@ class Bodies:
         self._margin, self._dt, self._margins = margin, dt, m.geom_margin.copy()
         self.calm: Array = np.zeros(len(m.tree_dofadr) + 1)
         self.is_asleep: Flags = np.zeros(len(self.calm), dtype=np.bool_)
-        self.asleep_count, self.asleep_depth = 0, 0.0
+        self.asleep_count, self.asleep_depth, self._widest = 0, 0.0, 1
         self._known, self._gaps = np.zeros(0, dtype=np.int64), np.zeros(0)  # contacts of the engine, from `doze`
         self._has_shifted: Flags = np.zeros(m.nbody, dtype=np.bool_)
         self._speeds, self._fastest = np.zeros(m.ngeom), np.zeros(len(self.calm))
@@ -143,6 +134,7 @@ class Bodies:
         self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
         self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
         self._join_trees = self._tree_of_body[self._join_bodies]
+        self._widest_join = int(self.width[self._join_trees[self._join_trees >= 0]].max(initial=1))
         self.is_exact = self.is_figure.copy()
         self.is_exact[self._join_trees[self._join_trees >= 0]] = True
         self.apart: Array = np.zeros((len(self._join_bodies), 3))
@@ -255,22 +247,20 @@ class Bodies:
             busy: Bodies that something else pushes, which do not sleep.
         """
         d, contact = self._d, self._d.contact
-        rows = contact.efc_address
-        known = np.flatnonzero(rows >= 0)
-        geoms = contact.geom[known]
-        gaps = contact.dist[known] + (self._thick[geoms[:, 0]] + self._thick[geoms[:, 1]])
-        reached = gaps + self._dt * np.minimum(d.efc_vel[rows[known]], 0.0) < self._margin
-        known, geoms, gaps = known[reached], geoms[reached], gaps[reached]
-        self.calm = np.where(self._fastest < SLOW * self._margin, self.calm + self._dt, 0.0)
-        rests = self._may_sleep & (self.calm >= SLEEPS_AFTER)
-        rests[self._tree_of_body[list(busy)]] = False
-        trees, sleeps = self._tree_of_geom[geoms], np.empty_like(rests)
-        shifts = self._has_shifted[self.geom_body]
-        find_sleepers(trees, shifts[geoms[:, 0]] | shifts[geoms[:, 1]], rests, sleeps)
-        self.is_asleep = sleeps
-        quiet = sleeps[trees[:, 0]] & sleeps[trees[:, 1]]
-        self.asleep_count, self.asleep_depth = int(quiet.sum()), float(np.max(-gaps[quiet], initial=0.0))
-        self._known, self._gaps = known[~quiet], gaps[~quiet]
+        may_sleep = self._may_sleep
+        if busy:
+            may_sleep = may_sleep.copy()
+            may_sleep[self._tree_of_body[list(busy)]] = False
+        geoms, counts, deepest = contact.geom, np.empty(2, dtype=np.int64), np.empty(1)
+        known, gaps = np.empty(len(geoms), dtype=np.int64), np.empty(len(geoms))
+        count = find_awake(
+            contact.efc_address, geoms, contact.dist, d.efc_vel, self._thick, self.geom_body, self._tree_of_geom,
+            self.width, self._has_shifted, may_sleep, self._fastest, SLOW * self._margin, SLEEPS_AFTER, self._margin,
+            self._dt, self.calm, self.is_asleep, known, gaps, counts, deepest,
+        )  # fmt: skip
+        self._known, self._gaps = known[:count], gaps[:count]
+        self.asleep_count, self._widest = counts.tolist()
+        self.asleep_depth = float(deepest[0])
 
     def touches(self) -> Touches:
         """Contacts that `doze` left; then the points at which bodies are joined, with friction −1."""
@@ -301,34 +291,25 @@ class Bodies:
         return Touches._make(np.concatenate(pair) for pair in zip(contacts, joined))
 
     def _contacts(self) -> Touches:
-        d, known = self._d, self._known
-        if not len(known):
-            width = int(self.width.max(initial=1))
-            none, pair = np.zeros((0, 3)), np.zeros((0, 2), dtype=np.int64)
-            return Touches(none, np.zeros((0, 3, 3)), np.zeros(0), np.zeros(0), pair, pair, np.zeros((0, 2, 3, width)))
-        contact, K = d.contact, len(known)
-        bodies = self.geom_body[contact.geom[known]]
-        trees = self._tree_of_body[bodies]
-        taking_part = np.append(trees[trees >= 0], self._join_trees[self._join_trees >= 0])
-        width = int(self.width[taking_part].max(initial=1))
-        numbers = contact.efc_address[known][:, None] + np.arange(3)
-        rows = np.empty((K, 2, 3, width))
-        starts, counts = d.efc_J_rowadr[numbers].astype(np.int64), d.efc_J_rownnz[numbers].astype(np.int64)
-        columns = d.efc_J_colind.astype(np.int64)
-        spread_rows(trees, starts, counts, d.efc_J, columns, self._tree_of_dof, self.first, rows)
-        # two bodies of one tree share the first block
-        trees[trees[:, 0] == trees[:, 1], 1] = -1
-        friction = contact.friction[known, 0].copy()
-        frames = contact.frame[known].reshape(-1, 3, 3).copy()
-        first, second = contact.geom[known].T
-        between = d.geom_xpos[second] - d.geom_xpos[first]
-        # what is thin may be pierced: then the engine's normals change sides, or point to both, so bodies part from
-        # middle to middle
-        is_pierced = (np.einsum("kj,kj->k", frames[:, 0], between) < 0.0) & self._is_convex[first]
-        for k in np.flatnonzero(is_pierced & self._is_convex[second]):
-            frame = frame_along(between[k])
-            rows[k], frames[k] = frame @ frames[k].T @ rows[k], frame
-        return Touches(contact.pos[known].copy(), frames, self._gaps, friction, bodies, trees, rows)
+        d, contact, K = self._d, self._d.contact, len(self._known)
+        own = Touches(
+            np.empty((K, 3)), np.empty((K, 3, 3)), self._gaps, np.empty(K), np.empty((K, 2), dtype=np.int64),
+            np.empty((K, 2), dtype=np.int64), np.empty((K, 2, 3, max(self._widest, self._widest_join))),
+        )  # fmt: skip
+        is_pierced = np.empty(K, dtype=np.bool_)
+        if fill_touches(
+            self._known, contact.efc_address, contact.geom, contact.pos, contact.frame, contact.friction,
+            d.efc_J_rowadr, d.efc_J_rownnz, d.efc_J, d.efc_J_colind, self.geom_body, self._tree_of_geom, d.geom_xpos,
+            self._is_convex, self._tree_of_dof, self.first, own.places, own.frames, own.friction, own.bodies, own.trees,
+            own.rows, is_pierced,
+        ):  # fmt: skip
+            # what is thin may be pierced: then the engine's normals change sides, or point to both, so bodies part from
+            # middle to middle
+            for k in np.flatnonzero(is_pierced):
+                first, second = contact.geom[self._known[k]]
+                frame = frame_along(d.geom_xpos[second] - d.geom_xpos[first])
+                own.rows[k], own.frames[k] = frame @ own.frames[k].T @ own.rows[k], frame
+        return own
 
     def stiffen(self, forces: Array) -> None:
         """Let joined bodies resist turning in this step as the forces at their joints make them, see `stiffness`.

@@ -13,8 +13,8 @@ from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter.forces import Force
-from poise.physics.collisions import Touches
 from poise.physics.mujoco_bodies import Bodies
+from poise.physics.touching import Touches
 from poise.step import Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, ComAcceleration, JointTorque, PointAcceleration
 from poise.step.solve import response, solve_step

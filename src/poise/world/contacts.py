@@ -26,7 +26,7 @@ import numpy as np
 
 from poise.core.typing import Array, Flags, Index
 from poise.native import compiled
-from poise.physics.collisions import Touches
+from poise.physics.touching import Touches
 
 SWEEPS, MANY, SETTLED = 20, 500, 1e-5
 """Sweeps over all contacts, most sweeps over those that are not solved exactly, and the change of a contact in a sweep

@@ -23,10 +23,11 @@ from poise.core.typing import Array
 from poise.filter.forces import Companion, Force, Thing
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
-from poise.physics.collisions import CapsulePairs, Touches, remembered
+from poise.physics.collisions import CapsulePairs
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.mujoco_sight import Sight
+from poise.physics.touching import Touches, remembered
 from poise.step import Constraint, Objective, Step
 from poise.synthesis.controller_file import Wanted
 from poise.synthesis.figure import Settings

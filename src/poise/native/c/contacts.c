@@ -257,37 +257,6 @@ API word newton(word n, word k, word m, const real *A, const real *g, const real
     return -1;
 }
 
-static word pair_of(const word *bodies, word h) {
-    return (word)(((uint64_t)bodies[0] * 2654435761u + (uint64_t)bodies[1]) % (uint64_t)h);
-}
-
-API void remember(word k, word m, word h, const word *bodies, const real *places, const word *before,
-                  const real *places_before, const real *impulses, real near, flag *taken, word *head, word *following,
-                  real *p) {
-    memset(taken, 0, (size_t)m);
-    for (word x = 0; x < h; x++) head[x] = -1; /* those of a pair follow each other in a list, the first one first */
-    for (word j = m - 1; j >= 0; j--) {
-        word own = pair_of(before + 2 * j, h);
-        following[j] = head[own];
-        head[own] = j;
-    }
-    for (word i = 0; i < k; i++) {
-        real nearest = near;
-        word found = -1;
-        for (word j = head[pair_of(bodies + 2 * i, h)]; j >= 0; j = following[j]) {
-            if (before[2 * j] != bodies[2 * i] || before[2 * j + 1] != bodies[2 * i + 1] || taken[j]) continue;
-            real away = 0;
-            for (word r = 0; r < 3; r++) away = larger(away, fabs(places[3 * i + r] - places_before[3 * j + r]));
-            if (away < nearest) {
-                nearest = away;
-                found = j;
-            }
-        }
-        for (word r = 0; r < 3; r++) p[3 * i + r] = found < 0 ? 0 : impulses[3 * found + r];
-        if (found >= 0) taken[found] = 1;
-    }
-}
-
 API void law_residuals(word k, const real *u, const real *p, const real *friction, const real *mean, const real *largest,
                        real *out) {
     for (word i = 0; i < k; i++) {
@@ -401,73 +370,4 @@ API word settle_contacts(word k, word t, word w, word nv, word m, const word *tr
     for (word i = 0; i < k; i++) mean[i] = (diagonal[3 * i] + diagonal[3 * i + 1] + diagonal[3 * i + 2]) / 3;
     law_residuals(k, u, p, friction, mean, largest, residual);
     return 0;
-}
-
-/* Twin in `physics/collisions.py`. */
-API void answer_free(word k, word t, word w, const word *trees, const real *inverse, const real *rows, real *answers) {
-    word n = w < 6 ? w : 6;
-    for (word i = 0; i < 2 * k; i++) {
-        if (trees[i] < 0) {
-            for (word r = 0; r < 3; r++) fill(0.0, answers + (3 * i + r) * w, n);
-            continue;
-        }
-        const real *own = inverse + 36 * trees[i];
-        for (word r = 0; r < 3; r++) {
-            const real *J = rows + (3 * i + r) * w;
-            real W[6] = {0};
-            for (word y = 0; y < n; y++)
-                for (word x = 0; x < 6; x++) W[x] += J[y] * own[6 * y + x];
-            memcpy(answers + (3 * i + r) * w, W, (size_t)n * sizeof *W);
-        }
-    }
-    (void)t;
-}
-
-/* Twin in `physics/collisions.py`. */
-API void spread_rows(word k, word e, word d, word t, word w, const word *trees, const word *starts, const word *counts,
-                     const real *values, const word *columns, const word *tree_of_dof, const word *first, real *rows) {
-    (void)e, (void)d, (void)t;
-    fill(0.0, rows, 6 * w * k);
-    for (word i = 0; i < k; i++)
-        for (word r = 0; r < 3; r++)
-            for (word x = starts[3 * i + r]; x < starts[3 * i + r] + counts[3 * i + r]; x++) {
-                word tree = tree_of_dof[columns[x]], side = tree != trees[2 * i];
-                rows[(3 * (2 * i + side) + r) * w + columns[x] - first[tree]] = values[x];
-            }
-}
-
-/* Twin in `physics/collisions.py`. */
-API void geom_speeds(word g, word b, word t, const word *body, const word *tree, const word *root, const real *rates,
-                     const real *places, const real *com, const real *sizes, real *speeds, real *fastest) {
-    (void)b;
-    fill(0.0, fastest, t);
-    for (word i = 0; i < g; i++) {
-        const real *w = rates + 6 * body[i], *v = w + 3, *from = com + 3 * root[body[i]], *at = places + 3 * i;
-        const real r[3] = {at[0] - from[0], at[1] - from[1], at[2] - from[2]};
-        real u[3];
-        cross(w, r, u);
-        add(1.0, v, u, 3);
-        word own = tree[i] < 0 ? t - 1 : tree[i];
-        speeds[i] = sqrt(dot(u, u, 3)) + sizes[i] * sqrt(dot(w, w, 3));
-        fastest[own] = larger(fastest[own], speeds[i]);
-    }
-}
-
-/* Twin in `physics/collisions.py`. */
-API void find_sleepers(word k, word t, const word *trees, const flag *shifts, const flag *rests, flag *sleeps) {
-    memset(sleeps, 0, (size_t)t);
-    for (word i = 0; i < 2 * k; i++)
-        if (trees[i] >= 0) sleeps[trees[i]] = rests[trees[i]];
-    for (word i = 0; i < 2 * k; i++)
-        if (trees[i] >= 0 && shifts[i / 2]) sleeps[trees[i]] = 0;
-    for (word changed = 1; changed;) {
-        changed = 0;
-        for (word i = 0; i < k; i++) {
-            word a = trees[2 * i], b = trees[2 * i + 1];
-            if (a < 0 || b < 0 || sleeps[a] == sleeps[b]) continue;
-            sleeps[a] = sleeps[b] = 0;
-            changed = 1;
-        }
-    }
-    sleeps[t - 1] = 1;
 }
