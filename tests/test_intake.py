@@ -434,6 +434,16 @@ def test_legs_that_no_person_has_are_asked_for() -> None:
     assert not read_as(in_file_axes(walk(), "y", 0.01), custom(up={"y": 1.0}, units={"cm": 1.0})).warnings
 
 
+def test_a_person_with_legs_of_a_child_who_moves_as_a_grown_one_is_asked_for() -> None:
+    small = in_file_axes(walk(), "y", 0.01 / 0.55)
+    slow, as_child = (replace(small, times=small.times * factor) for factor in (1.35, np.sqrt(0.55)))
+    asked, not_asked = (read_as(m, custom(up={"y": 1.0}, units={"cm": 1.0})).warnings for m in (slow, as_child))
+    assert any("moves as one does" in warning for warning in asked)
+    assert not any("moves as one does" in warning for warning in not_asked)
+    given = custom(up={"y": 1.0}, units={"cm": 1.0}, given_unit=0.01)
+    assert not any("moves as one does" in warning for warning in read_as(slow, given).warnings)
+
+
 def test_a_person_who_crawls_is_as_tall_as_one_who_stands() -> None:
     # bones along their own x axes, as some mocap formats write them: the rest pose is none
     rows = [("Hips", -1, (0.0, 0.0, 0.5)), ("Spine", 0, (0.3, 0.0, 0.0)), ("Chest", 1, (0.2, 0.0, 0.0))]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from poise.core.motion import Evidence, Motion, Source
-from poise.core.units import UNITS
+from poise.core.units import HUMAN_LEG, UNITS
 from poise.intake.anatomy import Anatomy, height_of
 from poise.intake.figure import AXES, Figure
 from poise.intake.scale import OF_TIME, UNIT_WORDS, Scale, scale_candidates, unit_name, weigh_scale
@@ -28,6 +28,10 @@ SMALLEST_PERSON = 0.6
 """An upright figure with legs and arms, by name, raises a question below this height: nobody so small walks [m]."""
 PERSON_LEGS = (0.3, 1.2)
 """Thigh and shank of people, children too, that raise no question [m]."""
+GROWN_LEGS = (0.6, 1.1)
+"""The same of grown people: a person with others is asked for its size if it moves as a grown one does [m]."""
+AS_GROWN = 0.8
+"""It does if its falls and steps make a grown person's legs so likely, beside those of its unit [1]."""
 TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
 PERSON = "a grown person has 0.82 m"
@@ -241,6 +245,8 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
     candidates, prior = scale_candidates(label, units, rates if has_rate else {}, meters, custom.given_fps is None)
     table = weigh_scale(figure, up, candidates, prior)
     unit = _unit(figure, custom, table.ask(lambda s: s.unit), table.best, evidence, warnings)
+    if has_rate and custom.given_unit is None:
+        warnings += _moves_as_grown(figure, up, unit, label)
     if has_rate:
         if _is_odd_person(figure, unit):
             table = _rate_at_any_size(figure, up, unit, rates, custom.given_fps is None)
@@ -281,6 +287,22 @@ def _unit(
             "--height 1.8m, or its unit with --unit."
         )
     return unit
+
+
+def _moves_as_grown(figure: Figure, up: str, unit: float, fps: float) -> list[str]:
+    """The question for a person with legs of a child, in a unit that nobody stated, that falls and steps otherwise."""
+    leg = figure.leg * unit
+    if not figure.anatomy.is_person or GROWN_LEGS[0] < leg < GROWN_LEGS[1] or _is_odd_person(figure, unit):
+        return []
+    grown = Scale(HUMAN_LEG / figure.leg, fps)
+    table = weigh_scale(figure, up, [Scale(unit, fps), grown], np.array([0.5, 0.5]), OF_TIME)
+    answer = table.ask(lambda scale: scale.unit)
+    if answer.value != grown.unit or answer.confidence < AS_GROWN:
+        return []
+    return [
+        f"Its legs of {leg:.2f} m in {UNIT_WORDS[unit_name(unit) or 'm']} are not a grown person's, but it moves as one"
+        " does; its physics is that of a body of this size. Say how tall it is with --height, such as --height 1.7m."
+    ]
 
 
 def _is_odd_person(figure: Figure, unit: float) -> bool:
