@@ -36,10 +36,13 @@ class Sight:
         self._tree_of_geom = tree[m.geom_bodyid]
         self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))  # each body that never moves is one by itself
 
-    def distance(self, figure: int, way: Array, reach: float, least: float, seconds: float, low: float) -> float:
+    def distance(
+        self, figure: int, way: Array, reach: float, least: float, seconds: float, low: float, left: float
+    ) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
-        Every part of the figure but its feet and arms is moved straight along the way, as far as it can go.
+        Every part of the figure but its feet and arms is moved straight along the way, as far as it can go. One that
+        is not where it looks from, and would be inside something there, has no room.
 
         Args:
             figure: Its number.
@@ -48,6 +51,7 @@ class Sight:
             least: Things with less mass than this against a push along the way do not count, see `resistance` [kg].
             seconds: Things that come toward the figure are taken to come nearer for so long [s].
             low: What nowhere rises above this height does not count [m].
+            left: It looks from so far to the left of where the figure is [m].
         """
         bodies, ahead, (m, d) = self._bodies, self._ahead, self._bodies.engine
         ahead.geom_xpos[:], ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
@@ -57,7 +61,7 @@ class Sight:
         comes = seconds * bodies.approaches(others, way)
         met: dict[int, tuple[float, float]] = {}
         for part in own.tolist():
-            place, moved = d.geom_xpos[part], ahead.geom_xpos[part]
+            place, moved = d.geom_xpos[part] + left * np.append(aside, 0.0), ahead.geom_xpos[part]
             between, size = d.geom_xpos[others] - place, m.geom_rbound[others] + m.geom_rbound[part]
             along = between[:, :2] @ way
             near = (along > -size) & (along < reach + comes + size)
@@ -73,7 +77,8 @@ class Sight:
                         break
                     gone += far
                     moved[:2] += far * way
-                if far < TOUCH and normal[:2] @ way > AGAINST * float(np.linalg.norm(normal)):
+                is_inside = bool(left) and gone == 0.0
+                if far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal))):
                     body = int(bodies.geom_body[other])
                     thing, at = int(self._thing[body]), float((line[3:5] - root) @ way) - float(comes[k])
                     old = met.get(thing, (np.inf, np.inf))

@@ -82,7 +82,7 @@ class Driver(abc.ABC):
     meets_ground: ClassVar[bool] = False
     friction: float = 0.8
     walls: tuple[Surface, ...] = ()
-    room: Callable[[Array, float, float, float, float], float] = staticmethod(lambda way, reach, *about: reach)
+    room: Callable[[Array, float, float, float, float, float], float] = staticmethod(lambda way, reach, *about: reach)
     seed: int = 0
     character: Character | None = None
     way: Array | None = None

@@ -10,6 +10,7 @@ from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
 from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
 from poise.world.stands import stands_of
+from poise.world.steering import steer
 
 
 class Pacing:
@@ -29,7 +30,7 @@ class Pacing:
     def __init__(
         self,
         playback: Playback,
-        room: Callable[[Array, float, float, float, float], float],
+        room: Callable[[Array, float, float, float, float, float], float],
         *,
         sees: bool,
         returns: bool,
@@ -51,10 +52,14 @@ class Pacing:
         playback, figure, before = self._playback, self._playback.figure, self.going
         if self._stands is None and (before.is_held or self._sees):
             self._stands = stands_of(playback, figure.character)
-        seen = sense(playback, before, touches, self._stands, self._room)
+        seen = sense(playback, before, touches, self._stands, self._room, sees=self._sees)
         self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
         away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
+        if going.memory.aside and (going.share == 1.0 or not going.is_held):
+            steer(figure.goal, seen.way, going.memory.aside, playback.dt)
+        elif before.memory.aside and not going.memory.aside:
+            figure.goal.values.returns = self._returns
         given, self._poses = self._given(before, going, pushes)
         return given
 
@@ -73,9 +78,9 @@ class Pacing:
             pose = stands.blend(playback.figure.model, pose, going, life)
         return playback.between((earlier, now, pose), frame, going.rate, pushes, touch), (now, pose)
 
-    def _room(self, way: Array, reach: float, seconds: float) -> float:
-        """How far ahead of it the first thing in its way is [m]."""
+    def _room(self, way: Array, reach: float, seconds: float, aside: float) -> float:
+        """How far ahead of it the first thing in its way is [m], see `Room`."""
         if not self._sees and not self.going.is_held:
             return reach
         figure = self._playback.figure
-        return self._room_ahead(way, reach, HEAVY * figure.mass, seconds, low_for(figure))
+        return self._room_ahead(way, reach, HEAVY * figure.mass, seconds, low_for(figure), aside)

@@ -8,7 +8,7 @@ breathes and sways.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from poise.filter.simulate import Playback
 from poise.goals.living import Breathe, Sway, wander
 from poise.native import Block
 from poise.physics import Model
+from poise.world.steering import Room, way_round
 
 LAGS, STOPS = 0.03, 0.15
 """The clip of a figure that is held back slows down once the root, or the middle of the feet, is the first distance
@@ -133,6 +134,7 @@ class Memory(NamedTuple):
         calm: For how long it has hardly moved [s].
         is_blocked: It saw something in its way.
         looked: Time since it last looked [s].
+        aside: How far to the left of its clip it goes, round what it saw [m].
     """
 
     untouched: float = math.inf
@@ -140,6 +142,7 @@ class Memory(NamedTuple):
     calm: float = 0.0
     is_blocked: bool = False
     looked: float = math.inf
+    aside: float = 0.0
 
 
 class Going(NamedTuple):
@@ -167,23 +170,27 @@ class Sensed(NamedTuple):
 
     Attributes:
         frame: Place in the clip.
+        way: Where the clip goes, horizontally, of length 1, shape (2,).
         speed: Of the clip along its way [m/s].
         pace: Of the figure along it [m/s].
         behind: How far it is behind its clip [m]: its root or its feet, whichever are farther.
         is_pushed_back: Something pushes it against its way.
         is_blocked: It sees something in its way.
         looked: Time since it last looked [s].
+        aside: How far to the left of its clip it goes, round what it sees [m].
         are_feet_down: All feet touch the ground in the clip, or in the stand.
         has_fallen: It falls, lies or gets up.
     """
 
     frame: float
+    way: Array
     speed: float
     pace: float
     behind: float
     is_pushed_back: bool
     is_blocked: bool
     looked: float
+    aside: float
     are_feet_down: bool
     has_fallen: bool
 
@@ -193,7 +200,9 @@ def sense(
     before: Going,
     forces: Sequence[Force],
     stands: Stands | None,
-    room: Callable[[Array, float, float], float],
+    room: Room,
+    *,
+    sees: bool,
 ) -> Sensed:
     """What holds a figure that plays a clip, and what it sees.
 
@@ -202,7 +211,8 @@ def sense(
         before: How the clip went on so far.
         forces: What acts on the figure.
         stands: Where it may stand.
-        room: How far the first thing is along a way (2,), no farther than a reach [m], so many seconds later.
+        room: How far ahead of it something is.
+        sees: It goes round what it sees.
     """
     figure, frame = playback.figure, min(before.frame, float(playback.frame_count - 2))
     k, half = int(frame), round(0.25 / playback.dt)
@@ -214,10 +224,14 @@ def sense(
     high = [f for f in forces if f.is_solved_for and _height(f, figure) > low_for(figure)]
     touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in high]
     is_pushed_back = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
-    looked, is_blocked = before.memory.looked + playback.dt, before.memory.is_blocked
+    looked, is_blocked, aside = before.memory.looked + playback.dt, before.memory.is_blocked, before.memory.aside
     if looked >= LOOKS - 1e-9 and speed > 0.0 and figure.fall is None:
         looked = 0.0
-        is_blocked = _is_blocked(playback, before, frame, stands, way, room)
+        has_come = before.share == 1.0
+        walks = stands is not None and len(stands.frames) > 0 and speed > TRAVELS * figure.scale
+        if sees and walks and (has_come or not before.is_held):
+            aside = way_round(playback, frame, aside, stands=has_come, room=room)
+        is_blocked = _is_blocked(playback, before, frame, stands, way, aside, room)
     behind = 0.0
     if not before.is_held and before.memory.untouched < HELD:
         points = np.concatenate(feet_of(figure.character))
@@ -225,12 +239,14 @@ def sense(
         behind = max(float(lag @ way) for lag in (playback.q[k, :2] - figure.q[:2], feet))
     return Sensed(
         frame,
+        way,
         speed,
         float(figure.v[:2] @ way),
         behind,
         is_pushed_back,
         is_blocked,
         looked,
+        aside,
         bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
         figure.fall is not None,
     )
@@ -254,12 +270,13 @@ def _is_blocked(
     frame: float,
     stands: Stands | None,
     way: Array,
-    room: Callable[[Array, float, float], float],
+    aside: float,
+    room: Room,
 ) -> bool:
     """Whether something is in the way of a figure before it could come to its next stand but one.
 
     A figure that stands goes on only with room for one more, or it would stop again at once. Without stands, whether
-    something is within `ROOM`.
+    something is within `ROOM`. It looks along the line on which it will be, `aside` of its clip's.
     """
     figure, dt, far, seconds = playback.figure, playback.dt, 0.0, 0.0
     if stands is not None and len(stands.frames):
@@ -270,7 +287,10 @@ def _is_blocked(
         far = float(np.hypot(*chord))
         way = chord / far if far > 0.0 else way
     reach = far + ROOM * figure.scale
-    return room(way, reach, seconds) < reach
+    off = 0.0
+    if aside and not before.is_held:
+        off = aside - float((figure.goal.shift - figure.goal.ground) @ (-way[1], way[0]))
+    return room(way, reach, seconds, off) < reach
 
 
 def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scale: float) -> Going:
@@ -319,7 +339,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         comes = is_held and (stands.frames[stop] - frame) * dt < (COMES if untouched < HELD else NEAR)
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
-    memory = Memory(untouched, pace, calm, seen.is_blocked, seen.looked)
+    memory = Memory(untouched, pace, calm, seen.is_blocked, seen.looked, seen.aside)
     return Going(frame, rate, is_plain, is_held, stop, share, memory)
 
 
@@ -337,7 +357,7 @@ def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: fl
     """
     if going.is_held:
         goal.values.returns = goal.values.is_returning = False
-        if going.memory.calm > 0.0:
+        if going.memory.calm > 0.0 and not going.memory.aside:
             place = goal.shift - goal.ground
             if away is not None:
                 lean = away - place
