@@ -60,6 +60,17 @@ def test_travel_and_heading_are_no_other_motion(walk: poise.Motion) -> None:
     assert vary.noise_of(walk) > 1e-4
 
 
+def test_a_flight_stays_ballistic_in_another_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arms carried otherwise change path and angular momentum of a flight, which nothing may change in the air."""
+    hop = poise.load(sample_path("hover_hop.bvh"))
+    character, before = fit(hop), findings_of(hop)
+    variant = vary.draw(hop, character, 1, 0)
+    assert variant.style is not None
+    assert not vary.reasons(vary.make(hop, character, variant, before, poise.World))
+    monkeypatch.setattr(vary, "FLIGHT", ())
+    assert "spin" in vary.reasons(vary.make(hop, character, variant, before, poise.World))
+
+
 def test_what_is_against_a_variant_is_found(walk: poise.Motion) -> None:
     character = fit(walk)
     before = findings_of(walk, character)

@@ -18,9 +18,11 @@ from poise.check.finding import Finding
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.edit.ballistic import ballistic
 from poise.edit.report import new_findings
 from poise.edit.retime import retime
 from poise.edit.scale import scale
+from poise.edit.spin import spin
 from poise.filter.forces import Push
 from poise.filter.preset import Preset, load_preset
 from poise.filter.simulate import Around, simulate
@@ -38,6 +40,8 @@ APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
 MOST_RESPONSIVE = 1.6
 """Responsiveness is drawn between the inverse of this and this, evenly in its logarithm [1]."""
+FLIGHT = ("arc", "track", "drift", "spin")
+"""Findings of flights whose path or angular momentum is not as free flight has it."""
 OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
@@ -255,7 +259,11 @@ def make(
         result = retime(result, factor=variant.pace, keep_flights=True, verify=False).motion
     if variant.size != 1.0:
         result = scale(result, variant.size, verify=False).motion
-    return Tried(result, new_findings(before, findings_of(result)))
+    faults = new_findings(before, findings_of(result))
+    if faults and all(f.name in FLIGHT for f in faults):  # a push or a style in the air changed what is kept there
+        result = spin(ballistic(result, verify=False).motion, verify=False).motion
+        faults = new_findings(before, findings_of(result))
+    return Tried(result, faults)
 
 
 def responsive(factor: float) -> Preset:
