@@ -136,6 +136,8 @@ def test_an_unknown_name_of_many_is_answered_with_the_near_ones() -> None:
     assert "Like it" in said or "Did you mean" in said
     assert {"LeftUpperLeg", "RightUpperLeg"} <= set(re.findall(r"\w+", said))
     assert len(said) < 200
+    rigged = ["left_collar", "Armature_mixamorig:LeftArm", "Armature_mixamorig:LeftForeArm"]
+    assert known_names("LeftArm", rigged, "joints", "").startswith(" Did you mean 'Armature_mixamorig:LeftArm'?")
     assert known_names("x", ["a", "b"], "joints", "") == " Joints: a, b."
 
 
