@@ -172,9 +172,18 @@ def test_arrays_of_another_kind_are_refused() -> None:
     x, out = np.arange(6.0), np.zeros(3)
     unknown_to_the_core(x[::2], out, 1)  # only read: copied
     assert out.tolist() == [0.0, 2.0, 4.0]
-    for wrong in ((x, out, 1), (x[:3].astype(np.float32), out, 1), (x[:3], x[::2], 1), ([1.0], out, 1)):
-        with pytest.raises(TypeError, match=r"unknown_to_the_core: (x|out) is"):
-            unknown_to_the_core(*wrong)
+    seen: list[tuple[int, ...]] = []
+    for core in (None, lambda *given: seen.append(given)):
+        unknown_to_the_core.__dict__.update(_call=core)
+        unknown_to_the_core.__dict__.pop("_quick")
+        for wrong in ((x, out, 1), (x[:3].astype(np.float32), out, 1), (x[:3], x[::2], 1), ([1.0], out, 1)):
+            with pytest.raises(TypeError, match=r"unknown_to_the_core: (x|out) is"):
+                unknown_to_the_core(*wrong)
+    assert not seen
+    unknown_to_the_core(x[3:], out, 7)
+    assert seen == [(3, x[3:].ctypes.data, out.ctypes.data, 7)]
+    unknown_to_the_core(x[:0], out[:0], 8)  # an empty one has an address, too
+    assert seen[1][::3] == (0, 8)
 
 
 USE = """

@@ -161,9 +161,7 @@ class Function:
         self.arguments = tuple(_parse(part) for part in declaration.split(",") if part.strip())
         names = [e for argument in self.arguments for e in argument.extents if not e.isdigit()]
         self.extents = tuple(dict.fromkeys(names))
-        blocks = [argument.kind for argument in self.arguments if argument.kind in BLOCKS]
-        self._blocks = blocks if len(blocks) == len(self.arguments) else None
-        # all that a call looks at, made once: calls are many and short
+        # all that a call looks at, made once
         self._checks = tuple(
             (
                 x,
@@ -198,15 +196,57 @@ class Function:
         function.restype = None if self.returns == "void" else KINDS[self.returns][1]
         return function
 
+    @functools.cached_property
+    def _quick(self) -> Callable[..., Any]:
+        """Compares kinds and shapes in one condition, since calls are many and short; what does not fit is for `_slow`.
+
+        It is made as Python text, with one line for each array, as `dataclass` makes its methods.
+        """
+        if self._call is None:
+            return self._slow
+        known: dict[str, Any] = {"call": self._call, "slow": self._slow, "addressof": _addressof, "begin": _from_buffer}
+        known |= {kind: dtype for kind, (dtype, _) in KINDS.items()}
+        given, lines, unfit, values = [f"a{i}" for i in range(len(self.arguments))], [], [], []
+        seen: set[str] = set()
+        for name, argument in zip(given, self.arguments):
+            if argument.kind in BLOCKS:
+                unfit.append(f"{name}.kind != {argument.kind!r}")
+                values.append(f"{name}.address")
+            elif not argument.extents:
+                values.append(name)
+            else:
+                sizes = []
+                for number, extent in enumerate(argument.extents):
+                    is_new = not extent.isdigit() and extent not in seen
+                    sizes.append(f"size_{extent}" if is_new else f"{name}_{number}")
+                    seen.add(extent)
+                    if not is_new:
+                        unfit.append(f"{sizes[-1]} != {extent if extent.isdigit() else 'size_' + extent}")
+                lines.append(f"{', '.join(sizes)}, = {name}.shape")
+                unfit.append(f"{name}.dtype is not {argument.kind}")
+                values.append(f"addressof(begin({name}))")
+        every = ", ".join(given)
+        body = [
+            *lines,
+            *([f"if {' or '.join(unfit)}: return slow({every})"] if unfit else []),
+            f"values = {', '.join([*(f'size_{extent}' for extent in self.extents), *values])},",
+        ]
+        text = [f"def quick({every}):", " try:", *(f"  {line}" for line in body)]
+        text += [" except (AttributeError, TypeError, ValueError):", f"  return slow({every})", " return call(*values)"]
+        exec("\n".join(text), known)
+        return known["quick"]
+
     def __call__(self, *args: Any) -> Any:
         """Check the arrays and call.
 
         Raises:
             TypeError: if an array has another type, order or shape than declared.
         """
+        return self._quick(*args)
+
+    def _slow(self, *args: Any) -> Any:
+        """The same with copies of what is not in C order, for empty arrays, and with words for what does not fit."""
         call = self._call
-        if call is not None and self._blocks is not None and self._blocks == [value.kind for value in args]:
-            return call(args[0].address) if len(args) == 1 else call(*[value.address for value in args])
         sizes: dict[int | str, int] = self._fixed.copy()
         values: list[Any] = []
         kept: list[Any] = []  # copies live until the call is over

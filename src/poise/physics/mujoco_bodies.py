@@ -86,6 +86,7 @@ class Bodies:
         self.is_asleep: Flags = np.zeros(len(self.calm), dtype=np.bool_)
         self.asleep_count, self.asleep_depth, self._widest = 0, 0.0, 1
         self._known, self._gaps = np.zeros(0, dtype=np.int64), np.zeros(0)  # contacts of the engine, from `doze`
+        self._addresses, self._pairs = np.zeros(0, dtype=np.int32), np.zeros((0, 2), dtype=np.int32)
         self._has_shifted: Flags = np.zeros(m.nbody, dtype=np.bool_)
         self._speeds, self._fastest = np.zeros(m.ngeom), np.zeros(len(self.calm))
         self._sizes = np.where(np.isin(m.geom_type, GROUND), 0.0, m.geom_rbound)
@@ -251,14 +252,16 @@ class Bodies:
         if busy:
             may_sleep = may_sleep.copy()
             may_sleep[self._tree_of_body[list(busy)]] = False
-        geoms, counts, deepest = contact.geom, np.empty(2, dtype=np.int64), np.empty(1)
-        known, gaps = np.empty(len(geoms), dtype=np.int64), np.empty(len(geoms))
+        # of the engine's records, whose fields lie apart
+        self._addresses, self._pairs, gaps = contact.efc_address.copy(), contact.geom.copy(), contact.dist.copy()
+        counts, deepest, known = np.empty(2, dtype=np.int64), np.empty(1), np.empty(len(gaps), dtype=np.int64)
+        near = np.empty(len(gaps))
         count = find_awake(
-            contact.efc_address, geoms, contact.dist, d.efc_vel, self._thick, self.geom_body, self._tree_of_geom,
+            self._addresses, self._pairs, gaps, d.efc_vel, self._thick, self.geom_body, self._tree_of_geom,
             self.width, self._has_shifted, may_sleep, self._fastest, SLOW * self._margin, SLEEPS_AFTER, self._margin,
-            self._dt, self.calm, self.is_asleep, known, gaps, counts, deepest,
+            self._dt, self.calm, self.is_asleep, known, near, counts, deepest,
         )  # fmt: skip
-        self._known, self._gaps = known[:count], gaps[:count]
+        self._known, self._gaps = known[:count], near[:count]
         self.asleep_count, self._widest = counts.tolist()
         self.asleep_depth = float(deepest[0])
 
@@ -297,8 +300,9 @@ class Bodies:
             np.empty((K, 2), dtype=np.int64), np.empty((K, 2, 3, max(self._widest, self._widest_join))),
         )  # fmt: skip
         is_pierced = np.empty(K, dtype=np.bool_)
+        places, frames, friction = contact.pos.copy(), contact.frame.copy(), contact.friction.copy()
         if fill_touches(
-            self._known, contact.efc_address, contact.geom, contact.pos, contact.frame, contact.friction,
+            self._known, self._addresses, self._pairs, places, frames, friction,
             d.efc_J_rowadr, d.efc_J_rownnz, d.efc_J, d.efc_J_colind, self.geom_body, self._tree_of_geom, d.geom_xpos,
             self._is_convex, self._tree_of_dof, self.first, own.places, own.frames, own.friction, own.bodies, own.trees,
             own.rows, is_pierced,
@@ -306,7 +310,7 @@ class Bodies:
             # what is thin may be pierced: then the engine's normals change sides, or point to both, so bodies part from
             # middle to middle
             for k in np.flatnonzero(is_pierced):
-                first, second = contact.geom[self._known[k]]
+                first, second = self._pairs[self._known[k]]
                 frame = frame_along(d.geom_xpos[second] - d.geom_xpos[first])
                 own.rows[k], own.frames[k] = frame @ own.frames[k].T @ own.rows[k], frame
         return own
