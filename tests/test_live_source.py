@@ -159,6 +159,8 @@ def test_a_round_that_falls_apart_begins_again_and_keeps_its_values(live: Runnin
 
 def test_a_control_takes_what_it_says() -> None:
     slider, toggle, choice = Crate.controls
+    ground = Control("there", "Walk there", "ground", "")
+    assert allowed((ground,), "there", "1,2 3,-4.5") == "1,2 3,-4.5"
     assert allowed((slider,), "wind", -10.0) == -10.0
     assert allowed((toggle,), "fixed", True) is True
     assert allowed((choice,), "size", "large") == "large"
@@ -167,6 +169,8 @@ def test_a_control_takes_what_it_says() -> None:
         ((slider,), "wind", True, "a number"),
         ((toggle,), "fixed", 1.0, "true or false"),
         ((choice,), "size", "huge", "small, large"),
+        ((ground,), "there", "1,2 3", "places in meters"),
+        ((ground,), "there", "nan,2", "places in meters"),
         ((), "wind", 1.0, "Values: none"),
     ):
         with pytest.raises(InvalidValue, match=said):

@@ -131,7 +131,7 @@ def test_one_that_walks_goes_where_the_page_says(tmp_path: Path) -> None:
     ada.velocity = 1.0, 0.0
     world = World(figures={"ada": ada}, dt=1.0 / 60.0)
     source = LiveWorld(world, seconds=2.0)
-    assert [c.name for c in source.controls] == ["speed", "direction", "turn", "drive ada"]
+    assert [c.name for c in source.controls] == ["speed", "direction", "turn", "there", "drive ada"]
     assert source.controls[0].value == pytest.approx(1.0)
     done = {}
     for turn in (0.0, 60.0):
@@ -178,6 +178,29 @@ place = [4.0, 4.0, 0.2]
 sides = [0.4, 0.4, 0.4]
 mass = 3
 """
+
+
+def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_end() -> None:
+    from poise.locomotion import Walking, build
+
+    ada = Walking(build([poise.load(poise.sample_path("walk.bvh"))]))
+    ada.velocity = 1.0, 0.0
+    world = World(figures={"ada": ada}, dt=1.0 / 60.0)
+    source = LiveWorld(world, seconds=9.0)
+    source.begin()
+    source.set("there", "1.5,0.0 1.5,1.5")
+    source.play(lambda: True)
+    path = np.array(world.figure("ada").poses)[:, :2]
+    assert np.linalg.norm(path - (1.5, 0.0), axis=1).min() < 0.5
+    assert np.linalg.norm(path[-1] - (1.5, 1.5)) < 0.3
+    assert np.ptp(path[-30:], axis=0).max() < 0.05
+    source.begin()
+    source.set("there", "0,5")
+    source.set("speed", 1.0)  # a slider takes over
+    for _ in range(60):
+        source._go_there()
+        world.step()
+    assert ada.velocity == (1.0, 0.0)
 
 
 def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> None:

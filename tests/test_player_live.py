@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +135,40 @@ def test_a_body_is_dragged_by_the_mouse(browser: Browser) -> None:
         page.mouse.up()
         until(page, f"Math.hypot(...window.poise.view.eye.map((v, k) => v - {eye}[k])) > 0.1")
         assert not feed.commands
+
+
+def test_a_click_a_path_and_keys_lead_where_the_ground_is_a_control(browser: Browser) -> None:
+    sliders = [Control(name, name, value=0.5, low=-90.0, high=90.0, step=0.1) for name in ("speed", "turn")]
+    with fed() as feed:
+        feed.viewer.show(replace(live_scene(), controls=(*sliders, Control("there", "Walk there", "ground", ""))))
+        with opened(browser, feed.viewer.url) as page:
+            until(page, "document.querySelector('#controls').innerText.includes('Walk there')")
+            x, y = page.evaluate("window.poise.project('hips')")
+            page.mouse.click(x + 150, y + 120)
+            asked = feed.asked("set", until=lambda fields: fields["name"] == "there")
+            place = np.array([float(v) for v in asked["value"].split(",")])
+            assert 0.3 < np.linalg.norm(place) < 10.0
+            feed.commands.clear()
+            page.mouse.move(x + 120, y + 90)
+            page.mouse.down()
+            page.mouse.move(x + 250, y + 60, steps=4)
+            page.mouse.up()  # turned the camera
+            page.wait_for_timeout(300)
+            assert not feed.commands
+            page.keyboard.down("Shift")
+            page.mouse.move(x - 150, y + 120)
+            page.mouse.down()
+            page.mouse.move(x + 200, y + 120, steps=12)
+            page.mouse.up()
+            page.keyboard.up("Shift")
+            drawn = feed.asked("set", until=lambda fields: fields["name"] == "there")["value"].split()
+            assert len(drawn) > 3
+            page.keyboard.down("a")
+            feed.asked("set", until=lambda fields: fields == {"name": "turn", "value": 60.0})
+            page.keyboard.up("a")
+            feed.asked("set", until=lambda fields: fields == {"name": "turn", "value": 0.0})
+            page.keyboard.press("w")
+            feed.asked("set", until=lambda fields: fields == {"name": "speed", "value": 0.6})
 
 
 def test_buttons_and_sliders_speak(browser: Browser) -> None:

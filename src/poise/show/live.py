@@ -164,7 +164,24 @@ def allowed(controls: Sequence[Control], name: str, value: float | bool | str) -
         raise InvalidValue(f"{control.label} is {value!r}; give true or false.")
     elif control.kind == "choice" and value not in control.choices:
         raise InvalidValue(f"{control.label} is {value!r}; choose one of {', '.join(control.choices)}.")
+    elif control.kind == "ground":
+        places_of(control, value)
     return value
+
+
+def places_of(control: Control, value: float | bool | str) -> Array:
+    """The places on the ground that the text of a control says [m], shape (N, 2).
+
+    Raises:
+        InvalidValue: if it says none.
+    """
+    try:
+        places = np.array([[float(x) for x in place.split(",")] for place in str(value).split()])
+    except ValueError:
+        places = np.zeros((0, 0))
+    if places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
+        raise InvalidValue(f"{control.label} is {value!r}; give places in meters, such as '1.5,2 1.5,3'.")
+    return places
 
 
 BEHIND = 0.25

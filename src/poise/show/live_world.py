@@ -14,9 +14,9 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Hand, carrying
 from poise.filter.report import Report
-from poise.locomotion import Walking
-from poise.locomotion.walker import TOO_FAST
-from poise.show.live import body_at, body_of, push_of, seen_poses
+from poise.locomotion import Toward, Walking
+from poise.locomotion.walker import TOO_FAST, Commands
+from poise.show.live import body_at, body_of, places_of, push_of, seen_poses
 from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
@@ -27,6 +27,8 @@ from poise.world.drivers import Figure
 
 LONGEST = 60.0
 """A round is so long where nobody says [s]."""
+THERE = Control("there", "Click on the ground to walk there; draw a path with Shift. W A S D steer.", "ground", "")
+"""Where to walk, of a world with figures that walk."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class LiveWorld:
         self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
         self._walk_controls: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
         self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
+        self._there: list[tuple[Walking, Commands]] = []  # those on their way to a place
         bodies = dict.fromkeys(shape.body for shape in world.bodies.shapes)
         things = zip(bodies, world.things(len(world.track) - 1))
         self._scene_bodies = [body for body, thing in things for _ in props_of_thing(thing)]  # one a track
@@ -77,7 +80,7 @@ class LiveWorld:
             Control(f"drive {name}", f"{name} is driven by", "choice", _kind(driver), choices=_choices(driver))
             for name, driver in self._drivers.items()
         )
-        return (*self._walk_controls, *drive)
+        return (*self._walk_controls, *([THERE] if self._walkers else []), *drive)
 
     @property
     def time(self) -> float:
@@ -94,6 +97,7 @@ class LiveWorld:
         world, is_complete = self._world, True
         try:
             while is_complete and world.time < self._seconds - 1e-9:
+                self._go_there()
                 world.step()
                 is_complete = watch()
         except KeyboardInterrupt:
@@ -141,6 +145,11 @@ class LiveWorld:
         return name
 
     def set(self, name: str, value: float | bool | str) -> None:
+        if name == THERE.name:
+            speed = self._walk_values["speed"]
+            places = places_of(THERE, value)
+            self._there = [(one, Toward(places, speed or one.examples.walk).begin()) for one in self._walkers]
+            return
         if name in self._walk_values:
             self._walk_values[name] = float(value)
             self._lead()
@@ -154,8 +163,17 @@ class LiveWorld:
     def _part(self, figure: Figure, part: int) -> int:
         return body_at(figure.character, part, is_skinned=figure.name in self._skinned)
 
+    def _go_there(self) -> None:
+        """Lead those that are on their way to a place; who has stood there for a while stays."""
+        for one, command in tuple(self._there):
+            asked = command(one.walker, self._world.time)
+            one.velocity, one.turn = asked or ((0.0, 0.0), 0.0)
+            if asked is None:
+                self._there.remove((one, command))
+
     def _lead(self) -> None:
         """Ask those that walk for the velocity that the page shows."""
+        self._there = []
         for driver in self._walkers:
             aside, speed = math.radians(self._walk_values["direction"]), self._walk_values["speed"]
             driver.velocity = speed * math.cos(aside), speed * math.sin(aside)

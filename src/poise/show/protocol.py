@@ -211,8 +211,12 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
-def _name(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not 0 < len(value) <= 100:
+LONGEST_TEXT = 1000
+"""Characters of a value that a page sets, at most."""
+
+
+def _name(name: str, value: Any, longest: int = 100) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= longest:
         raise InvalidValue(f"{name} is not a name.")
     return value
 
@@ -221,7 +225,7 @@ def _value(name: str, value: Any) -> float | bool | str:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _name(name, value)
+        return _name(name, value, LONGEST_TEXT)
     return _number(name, value)
 
 

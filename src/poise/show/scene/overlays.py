@@ -237,7 +237,8 @@ class Control:
     Attributes:
         name: What the simulation calls it.
         label: What the user reads.
-        kind: "slider", "toggle", "choice" or "button".
+        kind: "slider", "toggle", "choice", "button"; or "ground": places that a click on the ground, or a path drawn
+            there, sets as text "1.5,2 1.5,3" [m]; keys then set the sliders "speed" and "turn".
         value: What it is now.
         unit: Unit of a slider.
         low, high, step: Range of a slider.
@@ -257,8 +258,9 @@ class Control:
     is_power: bool = False
 
     def __post_init__(self) -> None:
-        if self.kind not in ("slider", "toggle", "choice", "button"):
-            raise InvalidValue(f"Control {self.name!r} is a {self.kind!r}; use slider, toggle, choice or button.")
+        kinds = ("slider", "toggle", "choice", "button", "ground")
+        if self.kind not in kinds:
+            raise InvalidValue(f"Control {self.name!r} is a {self.kind!r}; use {', '.join(kinds[:-1])} or {kinds[-1]}.")
 
 
 @dataclass(frozen=True)

@@ -136,7 +136,7 @@ export interface Plot {
 export interface Control {
   name: string;
   label: string;
-  kind: "slider" | "toggle" | "choice" | "button";
+  kind: "slider" | "toggle" | "choice" | "button" | "ground";
   unit?: string;
   low?: number;
   high?: number;

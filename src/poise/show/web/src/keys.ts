@@ -8,6 +8,8 @@ export interface Transport {
   step(count: number): void;
   speed(value: number): void;
   loopOrRestart(): void;
+  /** Where a figure is led by keys: whether this one was for it. */
+  lead?(key: string, isDown: boolean): boolean;
 }
 
 export function bindButtons(app: App, transport: Transport): void {
@@ -39,7 +41,10 @@ export function bindButtons(app: App, transport: Transport): void {
   });
   addEventListener("keydown", (event) => key(event, app, transport, speed));
   // a button or a box is pressed when Space is let go of
-  addEventListener("keyup", (event) => event.key === " " && event.preventDefault());
+  addEventListener("keyup", (event) => {
+    if (event.key === " ") event.preventDefault();
+    transport.lead?.(event.key.toLowerCase(), false);
+  });
 }
 
 function toggleFollow(app: App): void {
@@ -66,6 +71,7 @@ function key(event: KeyboardEvent, app: App, transport: Transport, speed: HTMLSe
   // arrows belong to a slider or list that is being set; Space always plays, whatever was clicked last
   const types = target instanceof HTMLSelectElement || (target instanceof HTMLInputElement && target.type === "range");
   if ((types && event.key !== " ") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (transport.lead?.(event.key.toLowerCase(), true)) return event.preventDefault();
   const faster = (by: number) => {
     const index = SPEEDS.indexOf(Number(speed.value)) + by;
     if (index < 0 || index >= SPEEDS.length) return;

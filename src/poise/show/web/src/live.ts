@@ -20,6 +20,10 @@ const GAP = 0.2;
 /** Name of the arrows of hands in a live scene. */
 const HAND = "hand";
 
+/** A key changes the speed by so much [m/s], and turns as fast as the second number while it is down [°/s]. */
+const FASTER = 0.1;
+const TURNS = 60;
+
 export class Live implements Transport {
   readonly connection: Connection;
   private readonly controls: Controls;
@@ -75,6 +79,9 @@ export class Live implements Transport {
       this.past = [];
     }
     this.controls.fill(pack.header.controls);
+    const ground = pack.header.controls.find((control) => control.kind === "ground");
+    const text = (places: number[][]) => places.map((place) => place.map((x) => x.toFixed(2)).join(",")).join(" ");
+    this.app.pointer.ground = ground ? (places) => this.connection.send({ type: "set", name: ground.name, value: text(places) }) : null;
   }
 
   private state(state: State): Promise<void> {
@@ -220,6 +227,13 @@ export class Live implements Transport {
 
   speed(value: number): void {
     this.connection.send({ type: "speed", value });
+  }
+
+  lead(key: string, isDown: boolean): boolean {
+    if (!this.app.pointer.ground) return false;
+    if (key === "a" || key === "d") return this.controls.slide("turn", isDown ? (key === "a" ? TURNS : -TURNS) : 0);
+    if (key !== "w" && key !== "s") return false;
+    return !isDown || this.controls.slide("speed", key === "w" ? FASTER : -FASTER, true);
   }
 
   loopOrRestart(): void {

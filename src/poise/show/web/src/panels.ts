@@ -130,8 +130,19 @@ export class Controls {
     for (const [name, value] of Object.entries(values)) this.shown.get(name)?.(value);
   }
 
+  /** Sets a slider: to a value, or by so much farther, within its range; false if there is none of this name. */
+  slide(name: string, value: number, isChange = false): boolean {
+    const slider = this.card.querySelector<HTMLInputElement>(`input[data-control="${name}"]`);
+    if (!slider) return false;
+    const before = slider.value;
+    slider.value = String(isChange ? Number(before) + value : value); // the browser keeps it in range
+    if (slider.value !== before) slider.dispatchEvent(new Event("input"));
+    return true;
+  }
+
   private build(control: Control): HTMLElement {
     const { name, label } = control;
+    if (control.kind === "ground") return element("p", label);
     if (control.kind === "button") {
       const button = element("button", label);
       button.type = "button";

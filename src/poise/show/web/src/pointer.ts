@@ -15,6 +15,11 @@ export interface Grip {
   target: THREE.Vector3;
 }
 
+/** Places of a path are so far apart [m], and no more than that; a click moves by fewer pixels. */
+const APART = 0.25;
+const MOST = 60;
+const CLICK = 5;
+
 export interface Hit {
   track: number;
   body: number;
@@ -43,7 +48,14 @@ function isSeen(world: World, figure: Figure): boolean {
 export class Pointer {
   /** Called when a grip begins, moves and ends (null); nothing is gripped while it is not set. */
   grip: ((grip: Grip | null, isNew: boolean) => void) | null = null;
+  /** Called with places on the ground: one that was clicked, or a path drawn with Shift; see `Control`. */
+  ground: ((places: number[][]) => void) | null = null;
   held: Grip | null = null;
+  /** Places of the path that is drawn, or the one that was pressed. */
+  private drawn: THREE.Vector3[] = [];
+  private readonly path = new THREE.Line(new THREE.BufferGeometry(), new THREE.LineBasicMaterial({ color: PUSH }));
+  private isDrawing = false;
+  private pressed: [number, number] = [0, 0];
   /** Nothing can be gripped now: what is seen is past. */
   isClosed = false;
   /** Distance of what is held from the camera's plane [m], and where the mouse is. */
@@ -76,6 +88,7 @@ export class Pointer {
     const world = this.world();
     if (!this.grip || this.isClosed || !world || event.button !== 0 || !event.isPrimary) return;
     const hit = pick(this.stage, world, event.clientX, event.clientY);
+    if (!hit && this.ground) this.press(event);
     if (!hit || world.header.tracks[hit.track].bodies[hit.body].draggable === false) return;
     const figure = world.figures[hit.track];
     if (figure.track.style === "ghost" && figure.track.layer !== "props") return; // a clear door can be held
@@ -94,7 +107,52 @@ export class Pointer {
     this.drawString();
   }
 
+  /** A place on the ground is pressed; with Shift a path begins there. */
+  private press(event: PointerEvent): void {
+    const place = this.below(event);
+    if (!place) return;
+    this.pressed = [event.clientX, event.clientY];
+    this.drawn = [place];
+    if (!event.shiftKey) return;
+    event.stopImmediatePropagation();
+    this.stage.canvas.setPointerCapture(event.pointerId);
+    this.stage.controls.enabled = false;
+    this.isDrawing = true;
+  }
+
+  /** Place of level ground under the mouse [m]. */
+  private below(event: PointerEvent): THREE.Vector3 | null {
+    const ray = this.stage.ray(event.clientX, event.clientY);
+    const ground = new THREE.Plane(new THREE.Vector3(0, 0, 1)); // height 0, as in every world
+    return ray?.caster.ray.intersectPlane(ground, new THREE.Vector3()) ?? null;
+  }
+
+  private draw(event: PointerEvent): void {
+    event.stopImmediatePropagation();
+    const place = this.below(event);
+    const last = this.drawn[this.drawn.length - 1];
+    if (!place || place.distanceTo(last) < APART || this.drawn.length >= MOST) return;
+    this.drawn.push(place);
+    this.path.geometry.dispose();
+    this.path.geometry = new THREE.BufferGeometry().setFromPoints(this.drawn.map((p) => p.clone().setZ(p.z + 0.02)));
+    this.path.frustumCulled = false;
+    this.stage.ray(event.clientX, event.clientY)?.view.scene.add(this.path);
+    this.stage.invalidate();
+  }
+
+  /** What was pressed or drawn is told; a drag that turned the camera is neither. */
+  private walkThere(event: PointerEvent): void {
+    const isClick = Math.hypot(event.clientX - this.pressed[0], event.clientY - this.pressed[1]) < CLICK;
+    if (this.isDrawing) this.stage.controls.enabled = true;
+    else this.path.removeFromParent();
+    if (event.type === "pointerup" && (this.isDrawing || isClick)) this.ground?.(this.drawn.map((p) => [p.x, p.y]));
+    this.drawn = [];
+    this.isDrawing = false;
+    this.stage.invalidate();
+  }
+
   private move(event: PointerEvent): void {
+    if (this.isDrawing) return this.draw(event);
     if (this.held) {
       event.stopImmediatePropagation();
       this.at = [event.clientX, event.clientY];
@@ -127,6 +185,7 @@ export class Pointer {
   }
 
   private up(event: PointerEvent): void {
+    if (this.drawn.length) return this.walkThere(event);
     if (!this.held) {
       if (event.pointerType === "touch" && event.type === "pointerup") this.name(event.clientX, event.clientY);
       return;
