@@ -682,3 +682,18 @@ def test_front_legs_by_name_and_arms_in_the_air() -> None:
     assert "left_front_leg" in limbs(fit(figure(beast(arms, 1.0)).skeleton))
     assert limbs(fit(figure(beast(arms, 0.77)).skeleton))["left_arm"][-1] == "hand.L"
     assert "left_front_leg" in limbs(fit(figure(beast(("shoulder.*", "frontleg.*", "frontcalf.*"), 0.9)).skeleton))
+
+
+def test_an_arm_in_pieces_ends_at_its_hand() -> None:
+    trunk: list[Row] = [("hips", "", (0.0, 0.0, 0.9)), ("spine", "hips", (0.0, 0.0, 0.3))]
+    trunk += [("neck", "spine", (0.0, 0.0, 0.2)), ("head", "neck", (0.0, 0.0, 0.1))]
+    legs = (
+        ("hip.*", "hips", (0.0, 0.1, 0.0)),
+        ("knee.*", "hip.*", (0.0, 0.0, -0.45)),
+        ("ankle.*", "knee.*", (0.0, 0.0, -0.4)),
+    )
+    arms = [("clavicle.*", "spine", (0.0, 0.05, 0.15)), ("shoulder.*", "clavicle.*", (0.0, 0.12, 0.0))]
+    arms += [("bicep.*", "shoulder.*", (0.0, 0.13, 0.0)), ("elbow.*", "bicep.*", (0.0, 0.13, 0.0))]
+    arms += [("forearm.*", "elbow.*", (0.0, 0.13, 0.0)), ("wrist.*", "forearm.*", (0.0, 0.13, 0.0))]
+    found = limbs(fit(figure([*trunk, *both(*legs, *arms)]).skeleton))
+    assert found["left_arm"] == ["clavicle.L", "shoulder.L", "elbow.L", "wrist.L"]

@@ -64,7 +64,7 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
         total = tree.reach[main[0]]
         while most < len(main) and tree.lengths[main[most]] + tree.reach[main[most]] > GOES_ON * total:
             most += 1
-    main = main[:most]
+    main = (_to_hand(tree, main) if kind == "arm" else main)[:most]
     is_bare = tree.below_skin[main[0]] <= 0.0
     while len(main) > 1 and tree.skin is not None and not is_bare and tree.below_skin[main[-1]] <= 0.0:
         main.pop()  # it marks where the skin ends
@@ -73,6 +73,19 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     if len(main) == most and _is_tip(tree, main[-1]) and twin_is_tip:
         main.pop()
     return Chain(kind, side, place, hub, tuple(keep + main), upper=len(keep))
+
+
+def _to_hand(tree: JointTree, arm: list[int]) -> list[int]:
+    """Of an arm in pieces, one of them called the hand: first joint, elbow, hand; the elbow by name, else halfway."""
+    words = {j: set(name_words(tree.skeleton.names[j])) for j in arm}
+    hands = [j for j in arm[2:] if words[j] & {"hand", "wrist"}]
+    if len(arm) < 4 or not hands:
+        return arm
+    pieces = arm[1 : arm.index(hands[0])]
+    ways = np.cumsum([tree.distance(a, b) for a, b in pairwise(arm)])
+    off = {j: abs(float(ways[n] / ways[len(pieces)]) - 0.5) for n, j in enumerate(pieces)}
+    elbow = min(pieces, key=lambda j: (not words[j] & {"elbow"}, off[j]))
+    return [arm[0], elbow, hands[0]]
 
 
 def _is_double(tree: JointTree, joints: list[int]) -> bool:
