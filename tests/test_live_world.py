@@ -203,6 +203,20 @@ def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_en
     assert ada.velocity == (1.0, 0.0)
 
 
+def test_the_ground_goes_along_with_one_that_walks_far() -> None:
+    motion = poise.load(poise.sample_path("walk"))
+    world = World(figures={"ada": Clip(motion)})
+    source, shown = LiveWorld(world), []
+    source.begin()
+    figure = world.figure("ada")
+    for y in (0.0, -7.0, -9.0, -16.0):
+        figure.poses[-1] = np.array([0.0, y, *figure.poses[0][2:]])
+        if not shown or source.is_changed():
+            source.scene()
+            shown.append(y)
+    assert shown == [0.0, -9.0]
+
+
 def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> None:
     from poise.cli import run
 

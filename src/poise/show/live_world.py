@@ -12,6 +12,7 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
+from poise.core.units import HUMAN_LEG
 from poise.filter.forces import Hand, carrying
 from poise.filter.report import Report
 from poise.locomotion import Toward, Walking
@@ -29,6 +30,8 @@ LONGEST = 60.0
 """A round is so long where nobody says [s]."""
 THERE = Control("there", "Click on the ground to walk there; draw a path with Shift. W A S D steer.", "ground", "")
 """Where to walk, of a world with figures that walk."""
+GONE = 8.0
+"""A page is shown the ground anew once a figure has gone so far, for a leg of 0.82 m; it ends 6 m farther on [m]."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,17 @@ class LiveWorld:
     def scene(self) -> Scene:
         scene = scene_of_world(self._world, title=self._title, is_now=True)
         self._skinned = {track.name for track in scene.tracks if track.skinned is not None}
+        self._shown = self._places()
         return replace(scene, overlays=(hands_mark(self._world.figures[0].character),))
 
     def is_changed(self) -> bool:
-        return False
+        longest = max(figure.character.leg_length for figure in self._world.figures)
+        gone = np.linalg.norm(self._places() - self._shown, axis=1).max()
+        return bool(gone > GONE * max(1.0, longest / HUMAN_LEG))
+
+    def _places(self) -> Array:
+        """Where the figures are, horizontally [m], shape (F, 2)."""
+        return np.array([figure.poses[-1][:2] for figure in self._world.figures])
 
     def moment(self, hands: Sequence[Hand], *, is_paused: bool) -> Moment:
         world = self._world
