@@ -21,6 +21,7 @@ import poise
 import poise.step as steps
 from poise import Character, Motion, locomotion
 from poise.core.errors import InvalidValue
+from poise.core.rotations import IDENTITY
 from poise.locomotion import Locomotion
 from poise.physics import Model, State, Trajectory, model_of, trajectory
 from poise.step import AtLeast, Contacts, Equal, Objective, Step, Within, solve_step
@@ -113,10 +114,20 @@ def up(count: int) -> np.ndarray:
     return np.tile([0.0, 0.0, 1.0], (count, 1))
 
 
+def still(turned: np.ndarray = IDENTITY, rest: np.ndarray = IDENTITY) -> Motion:
+    """One joint in one frame."""
+    skeleton = poise.Skeleton(("hips",), np.array([-1]), np.zeros((1, 3)), rest[None])
+    return Motion(skeleton, np.zeros(1), np.zeros((1, 1, 3)), turned[None, None])
+
+
 AXES = np.tile(np.eye(3), (2, 1, 1))
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "point below zero": (lambda: y.PointAcceleration(np.array([0, -1]), AXES), "points count from 0"),
     "flags as points": (lambda: y.PointAcceleration(np.array([True, False]), AXES), "bool"),
+    "rotation of no length": (lambda: still(np.zeros(4)), "joint 'hips' in frame 0 has length 0, not 1"),
+    "rotation of another length": (lambda: still(np.array([1.02, 0.0, 0.0, 0.0])), "unit quaternions"),
+    "rest rotation of no length": (lambda: still(rest=np.zeros(4)), "joint 'hips' has length 0, not 1"),
+    "rest rotation of nan": (lambda: still(rest=np.full(4, np.nan)), "unit quaternions"),
     "points of halves": (lambda: y.PointAcceleration(np.array([0.5, 1.0]), AXES), "float64"),
     "axes of other points": (lambda: y.PointAcceleration([0], AXES), r"axes of 1 points has shape \(2, 3, 3\)"),
     "axes not finite": (lambda: y.PointAcceleration([0, 1], np.nan * AXES), "finite"),

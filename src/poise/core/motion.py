@@ -131,6 +131,12 @@ class Motion:
                     f"The {name} of joint {self.skeleton.names[joint]!r} in frame {frame} is not finite. "
                     "Correct the source; Poise never fills in values."
                 )
+        if (found := rotations.first_not_unit(self.rotations)) is not None:
+            frame, joint = found
+            raise InvalidValue(
+                f"The rotation of joint {self.skeleton.names[joint]!r} in frame {frame} has "
+                f"length {np.linalg.norm(self.rotations[found]):.6g}, not 1. Give unit quaternions, w first."
+            )
         if np.abs(self.translations).max(initial=0.0) > MAX_PLACE:
             frame, joint = np.argwhere(np.abs(self.translations).max(axis=-1) > MAX_PLACE)[0]
             raise InvalidValue(

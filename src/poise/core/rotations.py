@@ -79,6 +79,12 @@ def normalize(q: Array) -> Array:
     return q / np.linalg.norm(q, axis=-1, keepdims=True)
 
 
+def first_not_unit(q: Array) -> tuple[int, ...] | None:
+    """Index of the first quaternion whose length is not 1 to a hundredth; None where all are unit."""
+    off = ~(np.abs(np.einsum("...i,...i->...", q, q) - 1.0) <= 0.02)
+    return tuple(np.argwhere(off)[0].tolist()) if off.any() else None
+
+
 def to_matrix(q: Array) -> Array:
     """Rotation matrices (..., 3, 3) of unit quaternions (..., 4)."""
     q = np.asarray(q)

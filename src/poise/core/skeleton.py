@@ -106,6 +106,11 @@ class Skeleton:
         if not np.isfinite(self.offsets).all():
             bad = self.names[int(np.argmin(np.isfinite(self.offsets).all(axis=1)))]
             raise InvalidValue(f"Joint {bad!r} has an offset that is not finite.")
+        if (found := rotations.first_not_unit(self.rest_rotations)) is not None:
+            raise InvalidValue(
+                f"The rest rotation of joint {self.names[found[0]]!r} has "
+                f"length {np.linalg.norm(self.rest_rotations[found]):.6g}, not 1. Give unit quaternions, w first."
+            )
 
     @property
     def joint_count(self) -> int:
