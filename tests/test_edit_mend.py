@@ -10,10 +10,13 @@ import pytest
 import poise
 from poise.check.clip import findings_of
 from poise.core import rotations
+from poise.core.errors import BudgetExceeded
 from poise.core.motion import Motion
-from poise.edit import Budget, ballistic, clean, ground, mend, retime, spin
+from poise.edit import Budget, Edited, Scope, ballistic, clean, ground, mend, retime, spin
+from poise.edit.mend import Job, Mender
+from poise.edit.mend import _tried as tried
 from poise.edit.report import new_findings
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
 from tests.planted import clean as clip
 
@@ -23,6 +26,22 @@ MENDED = ("root pop 5 cm", "root spike 5 cm", "limb spike 5 cm", "half speed", "
 
 def failing(motion: Motion) -> list[str]:
     return [f.name for f in findings(motion) if f.fails]
+
+
+@pytest.mark.parametrize(("amount", "tries"), [(0.06, 2), (0.045, 1)])
+def test_less_than_a_twentieth_of_an_edit_is_not_made(amount: float, tries: int) -> None:
+    """A tool that may do so much of its edit is asked for a little less of it, or left if that is too little."""
+    asked: list[float] = []
+
+    def work(job: Job) -> Edited:
+        asked.append(job.scope.amount)
+        raise BudgetExceeded("It turns too far.", seen={}, allowed={}, amount=amount)
+
+    job = Job(sample_clip("walk", 0.1), None, (), Scope(), None, None)
+    made, _, _, why = tried(Mender("ground", (), work), job, ())
+    assert made is None
+    assert asked[:2] == [1.0, pytest.approx(0.98 * amount)][:tries]
+    assert ("Too little of it would be left" in why) == (tries == 1)
 
 
 @first_cases(2, "fault", MENDED)
@@ -190,7 +209,7 @@ def test_every_edit_says_what_is_new_and_offers_less() -> None:
 
 
 def test_a_flight_made_so_short_that_its_limbs_hurry_is_said() -> None:
-    hop = poise.load(poise.sample_path("hover_hop"))
+    hop = sample_clip("hover_hop")
     short = ballistic(hop, verify=False).report
     assert short["hurried"]["after_m_s2"] > 4.0 * short["hurried"]["before_m_s2"]
     assert sum("Limbs hurry" in note for note in short["notes"]) == 1

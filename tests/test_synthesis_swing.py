@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,9 +17,24 @@ from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors.swing import BAR
 from poise.synthesis.poses import hanging
 from poise.synthesis.prepared import limber
+from poise.synthesis.report import _swing as swing_angle
 from poise.synthesis.run import Settings, SynthesisResult, synthesize
 
 LEFT = np.array([0.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(("feet", "hangs"), [(0.0, True), (29.0, True), (31.0, False)])
+def test_a_figure_hangs_while_its_feet_carry_little_of_what_its_hands_do(feet: float, hangs: bool) -> None:
+    forces = np.array([[0.0, 0.0, 100.0], [0.0, 0.0, feet]])
+    body = SimpleNamespace(feet={"left": np.array([1])})
+    step: Any = SimpleNamespace(
+        grips=[SimpleNamespace(figure=0, part="left_hand", point=0)],
+        cast=SimpleNamespace(figures=[SimpleNamespace(body=body)]),
+        point_forces=forces,
+        state=SimpleNamespace(centers=np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]])),
+    )
+    angle = swing_angle(step, 0, np.array([0.5, 0.0, 1.5], dtype=np.float32))
+    assert angle == pytest.approx(45.0) if hangs else np.isnan(angle)
 
 
 def test_an_arc_is_measured_about_the_line_through_the_grips() -> None:

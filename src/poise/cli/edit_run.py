@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from poise.core.motion import Motion
     from poise.core.typing import Array
     from poise.edit import Budget, Edited, Scope
-    from poise.goals.surroundings import Scene as Surroundings
+    from poise.goals.surroundings import Scene as GoalScene
     from poise.show.scene import Scene
 
 Flight = Annotated[
@@ -98,7 +98,7 @@ def command(group: typer.Typer, *, without: tuple[str, ...] = ()) -> Callable[[C
     return decorate
 
 
-def run_edit(asked: Common, tool: Tool, around: Surroundings | None = None, *, has_rounds: bool = False) -> None:
+def run_edit(asked: Common, tool: Tool, around: GoalScene | None = None, *, has_rounds: bool = False) -> None:
     """Read the clip, edit it, write what was asked for, and say what happened.
 
     Args:
@@ -182,7 +182,7 @@ def prepare(asked: Common) -> tuple[Motion, Character | None, Scope, Budget | No
     return motion, character, scope, budget
 
 
-def write(asked: Common, motion: Motion, edited: Edited, around: Surroundings | None = None) -> None:
+def write(asked: Common, motion: Motion, edited: Edited, around: GoalScene | None = None) -> None:
     """The edited motion, its report and its recording; a few lines for a person, or JSON."""
     import poise.io
     from poise.io.files import all_or_none

@@ -350,10 +350,11 @@ def _jobs(
                 if to and clip is not None:  # a clip's name may hold dots
                     goal = short.with_name(short.name.removesuffix(short.suffix) + _ending(to))
                 has_more = given.get("report") is not None or given.get("record") is not None
-                if str(goal.with_suffix("") if has_more else goal) in taken:  # two clips of one name in two formats
-                    goal = short.with_name(short.name + goal.suffix)
-                taken.add(str(goal.with_suffix("") if has_more else goal))
-                written = str(goal)
+                for other in (goal, short.with_name(short.name + goal.suffix)):  # two clips of one name in two formats
+                    goal, key, written = other, str(other.with_suffix("") if has_more else other), str(other)
+                    if key not in taken:
+                        break
+                taken.add(key)
                 new |= {target: place / goal, "overwrite": True}
                 for extra in ("report", "record"):
                     if given.get(extra) is not None:

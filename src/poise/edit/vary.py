@@ -25,7 +25,7 @@ from poise.edit.scale import scale
 from poise.edit.spin import spin
 from poise.filter.forces import Push
 from poise.filter.preset import Preset, load_preset
-from poise.filter.simulate import Around, simulate
+from poise.filter.simulate import ClipWorld, simulate
 from poise.phases.points import pelvis
 from poise.phases.travel import is_in_place
 from poise.terrain import Terrain
@@ -236,7 +236,7 @@ def make(
     character: Character,
     variant: Variant,
     before: Sequence[Finding],
-    world: Callable[[str], Around],
+    world: Callable[[str], ClipWorld],
 ) -> Tried:
     """The clip with this variant, and what is against it.
 

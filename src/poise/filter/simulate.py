@@ -83,7 +83,7 @@ class Live:
     push: Callable[[Force], None]
 
 
-class Around(Surroundings, Protocol):
+class ClipWorld(Surroundings, Protocol):
     """Bodies and figures around a clip's figure: `poise.World`."""
 
     def join(self, playback: Playback, way: Array) -> None:
@@ -121,7 +121,7 @@ def simulate(
     freeze: Sequence[str] = (),
     watch: Callable[[Live], bool | None] | None = None,
     get_up: Motion | None = None,
-    world: Around | None = None,
+    world: ClipWorld | None = None,
 ) -> SimulationResult:
     """Give a clip physical reactions: shoves, slopes, stairs; with nothing disturbing it, the clip itself.
 
@@ -218,7 +218,7 @@ def _run(
     loose: frozenset[int],
     watch: Callable[[Live], bool | None] | None,
     get_up: Motion | None,
-    world: Around | None,
+    world: ClipWorld | None,
 ) -> SimulationResult:
     """One run at a rate [1/s]; `felt` holds the pushes, and gains those that `watch` adds; `loose` bodies may
     deviate.

@@ -16,7 +16,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Hand, carrying
 from poise.goals.surroundings import Ball
-from poise.goals.surroundings import Scene as Surroundings
+from poise.goals.surroundings import Scene as GoalScene
 from poise.show.live import body_at, body_of, push_of, seen_poses
 from poise.show.live_clip import contact_rows, figure_marks, figure_numbers, who_touches
 from poise.show.look import FIGURE_COLORS
@@ -57,7 +57,7 @@ class LiveSynthesis:
         behavior: Behavior,
         character: Character | None = None,
         *,
-        scene: Surroundings | None = None,
+        scene: GoalScene | None = None,
         settings: Settings | None = None,
         seconds: float | None = None,
         options: Any = None,

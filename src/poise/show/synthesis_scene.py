@@ -20,7 +20,7 @@ from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.filter.forces import Push
 from poise.goals.surroundings import INSTANT, Hold, Surface
-from poise.goals.surroundings import Scene as Surroundings
+from poise.goals.surroundings import Scene as GoalScene
 from poise.show.camera import VIEWS, travel_heading
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, force_scale, limbs_of, words_of
 from poise.show.motion_scene import skins_on
@@ -86,7 +86,7 @@ def is_ground(surface: Surface) -> bool:
     )
 
 
-def ground_of(scene: Surroundings) -> Terrain:
+def ground_of(scene: GoalScene) -> Terrain:
     """The ground to draw: the floor without end, or a level one far below where there is none."""
     for surface in scene.surfaces:
         if is_ground(surface):
@@ -119,7 +119,7 @@ def _blocks(surface: Surface, place: Array, away: Array) -> bool:
     return bool((np.abs(crossing[:2]) < 0.5 * np.array(surface.size)).all())
 
 
-def props_of(scene: Surroundings, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:
+def props_of(scene: GoalScene, balls: Sequence[BallResult], times: Array) -> tuple[Prop, ...]:
     """Everything of a scene but its plain ground, at the times of a recording [s] (T,)."""
     plates = [s for s in scene.surfaces if not is_ground(s)]
     boxes: dict[str, list[Surface]] = {}
@@ -133,7 +133,7 @@ def props_of(scene: Surroundings, balls: Sequence[BallResult], times: Array) -> 
     )
 
 
-def props_at(scene: Surroundings, balls: Sequence[Array], time: float) -> tuple[Prop, ...]:
+def props_at(scene: GoalScene, balls: Sequence[Array], time: float) -> tuple[Prop, ...]:
     """The same at one time [s], with the balls at places (3,) [m]."""
     results = [BallResult(ball, np.asarray(place)[None]) for ball, place in zip(scene.balls, balls)]
     return props_of(scene, results, np.array([time]))

@@ -152,7 +152,7 @@ class SynthesisResult:
         return self.figures[0].visits
 
 
-class Around(Protocol):
+class GoalWorld(Protocol):
     """Bodies and figures around a figure that goals drive: `poise.World`."""
 
     def admit(
@@ -235,7 +235,7 @@ def synthesize(
     drawn: Motion | None = None,
     settings: Settings | None = None,
     on_step: Callable[[World], None] | None = None,
-    world: Around | None = None,
+    world: GoalWorld | None = None,
 ) -> SynthesisResult:
     """Make a motion from goals.
 

@@ -52,7 +52,7 @@ class Carried(NamedTuple):
     pose: Callable[[float], tuple[Array, Array]]
 
 
-class Surroundings(NamedTuple):
+class SceneBodies(NamedTuple):
     """What surrounds a figure.
 
     Attributes:
@@ -75,7 +75,7 @@ def read_scene(
     scale: float = 1.0,
     terrain: Terrain | None = None,
     without: frozenset[str] = frozenset(),
-) -> Surroundings:
+) -> SceneBodies:
     """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
 
         world = poise.World("room.toml")
@@ -94,9 +94,9 @@ def read_scene(
     """
     terrain = Terrain.flat() if terrain is None else terrain
     if text is None:
-        return Surroundings(_mjcf([_ground(terrain.ground)]))
+        return SceneBodies(_mjcf([_ground(terrain.ground)]))
     if "<mujoco" in str(text):
-        return Surroundings(str(text))
+        return SceneBodies(str(text))
     kind, _, rest = str(text).partition(":")
     if kind == "rubble":
         try:
@@ -104,10 +104,10 @@ def read_scene(
         except ValueError:
             raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
         loose = pieces(count, seed, way=way, scale=scale, terrain=terrain, without=without)
-        return Surroundings(_mjcf([_ground(terrain.ground), *loose]), rubble=frozenset(map(_piece, range(count))))
+        return SceneBodies(_mjcf([_ground(terrain.ground), *loose]), rubble=frozenset(map(_piece, range(count))))
     path = Path(text)
     if path.suffix.lower() == ".xml":
-        return Surroundings(read_text(path, limit=MOST_BYTES))
+        return SceneBodies(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
         return _from_toml(path, way, scale, terrain, without)
     raise InvalidValue(
@@ -115,7 +115,7 @@ def read_scene(
     )
 
 
-def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, without: frozenset[str]) -> Surroundings:
+def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, without: frozenset[str]) -> SceneBodies:
     """A scene file: what stands never moves; [[bodies]], [rubble] and thrown balls do."""
     file = scene_table(read_text(path, limit=MOST_BYTES), path=path)
     scene = scene_from(file, Place(path))
@@ -180,7 +180,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
         out += own
         joins += ends
     loose = frozenset(map(_piece, range(0 if file.rubble is None else file.rubble.count)))
-    return Surroundings(_mjcf(out, joins), scene.balls, tuple(carried), loose)
+    return SceneBodies(_mjcf(out, joins), scene.balls, tuple(carried), loose)
 
 
 def _moved(movement: Movement, place: Array, time: float) -> tuple[Array, Array]:
