@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -123,12 +124,20 @@ def seek(page: Page, time: float) -> None:
 
 def until(page: Page | Frame, claim: str, *, seconds: float = 30.0) -> None:
     """Waits until an expression of the page is true. (`wait_for_function` needs eval, which the page forbids.)"""
-    import time
-
     last = time.monotonic() + seconds
     while not page.evaluate(claim):
         assert time.monotonic() < last, f"never came true: {claim}"
         page.wait_for_timeout(20)
+
+
+def still(page: Page, value: str, *, seconds: float = 30.0) -> None:
+    """Waits until an expression of the page stays the same for 0.4 s, in which a page at rest draws nothing."""
+    last = time.monotonic() + seconds
+    before = None
+    while (now := page.evaluate(value)) != before:
+        assert time.monotonic() < last, f"it goes on changing: {value}"
+        before = now
+        page.wait_for_timeout(400)
 
 
 def projected(page: Page, points: Array) -> Array:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from poise import Motion, load
 from poise.samples import sample_names, sample_path
 
 MOTIONS = Path(os.environ.get("POISE_MOTIONS", Path(__file__).parents[1].parent / "shared" / "motions"))
@@ -20,6 +22,15 @@ needs_motions = pytest.mark.skipif(
 
 SAMPLES = sample_names()
 """Clips that every checkout holds: a test of real clips runs on these too, wherever it can."""
+
+
+@cache
+def sample_clip(name: str, seconds: float | None = None) -> Motion:
+    """A bundled sample, or its first seconds: read once in a process, for a motion never changes."""
+    motion = sample_clip(name).cut(0.0, seconds) if seconds else load(sample_path(name))
+    for values in (motion.times, motion.translations, motion.rotations):
+        values.setflags(write=False)  # a test that changed it would change it for the next
+    return motion
 
 
 def path_of(name: str | Path) -> Path:

@@ -12,7 +12,7 @@ from poise.body.character import Character
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton
-from tests.clips import MOTIONS
+from tests.clips import MOTIONS, sample_clip
 
 Array = npt.NDArray[np.float64]
 
@@ -41,7 +41,7 @@ def clip(name: str) -> tuple[Motion, Character]:
 @cache
 def hop() -> tuple[Motion, Character]:
     """The bundled hop that no physics allows, from shortly before its flight to shortly after."""
-    motion = poise.load(poise.sample_path("hover_hop")).cut(1.8, 4.6)
+    motion = sample_clip("hover_hop").cut(1.8, 4.6)
     return motion, Character.fit(motion, masses="auto")
 
 

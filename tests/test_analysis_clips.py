@@ -16,8 +16,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.io import load
-from poise.samples import sample_path
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 Array = npt.NDArray[np.float64]
 
@@ -88,14 +87,14 @@ def test_a_jump_seen_at_twice_its_rate_is_that_of_a_small_body_and_retiming_cure
 
 
 def test_the_hop_no_physics_allows_is_seen() -> None:
-    analysis = analyze(load(sample_path("hover_hop")))
+    analysis = analyze(sample_clip("hover_hop"))
     (flight,) = analysis.flights
     assert flight.gravity_g < 0.3
     assert implied_scale(analysis).size > 3.0
 
 
 def test_a_walk_is_single_and_double_support_in_turn() -> None:
-    analysis = analyze(load(sample_path("walk")))
+    analysis = analyze(sample_clip("walk"))
     kinds = [p.kind for p in analysis.phases]
     assert set(kinds) == {"single", "double"}
     assert all(a != b for a, b in pairwise(kinds))
@@ -122,7 +121,7 @@ def test_capture_noise_does_not_tear_phases_apart() -> None:
 
 
 def test_a_trot_stands_on_diagonal_legs_and_its_pressure_is_less_steady() -> None:
-    dog, walk = analyze(load(sample_path("quadruped"))), analyze(load(sample_path("walk")))
+    dog, walk = analyze(sample_clip("quadruped")), analyze(sample_clip("walk"))
     doubles = [set(p.supports) for p in dog.phases if p.kind == "double"]
     assert {"left_hind_leg", "right_front_leg"} in doubles
     assert {"right_hind_leg", "left_front_leg"} in doubles
@@ -131,7 +130,7 @@ def test_a_trot_stands_on_diagonal_legs_and_its_pressure_is_less_steady() -> Non
 
 
 def test_pressure_is_not_defined_in_the_air() -> None:
-    analysis = analyze(load(sample_path("hover_hop")))
+    analysis = analyze(sample_clip("hover_hop"))
     flight = analysis.phase == KINDS.index("flight")
     assert flight.any()
     for values in (analysis.support.cop, analysis.support.zmp):
@@ -142,7 +141,7 @@ def test_pressure_is_not_defined_in_the_air() -> None:
 
 
 def test_sliding_sinking_floating_and_bent_joints_are_measured() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     character = fit(motion, masses="auto")
     clean = measures(analyze(motion, character))
     dt = motion.dt
@@ -180,7 +179,7 @@ def test_the_reach_of_least_jerk_has_720_at_any_rate_and_length(fps: float, leng
 
 
 def test_pose_differences() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     moved = motion.translations.copy()
     moved[:, 0, 0] += 0.05
     apart = pose_difference(motion, replace(motion, translations=moved))
@@ -199,7 +198,7 @@ def test_a_t_pose_in_front_does_not_reach_into_the_motion() -> None:
 
 
 def test_single_frames_and_empty_contacts_are_fine() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     character = fit(motion)
     for count in (1, 2, 3, 4):
         analysis = analyze(motion.frames(np.arange(count)), character)

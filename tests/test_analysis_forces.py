@@ -15,12 +15,11 @@ from poise.analysis.support import hulls, polygon_distances, zero_moment_point
 from poise.body import fit
 from poise.body.character import Character
 from poise.core.motion import Motion
-from poise.io import load
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
-from poise.samples import sample_path
 from poise.step.contacts import Contacts
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 from tests.test_analysis_momentum import NO_FILTER, around
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +27,7 @@ Array = npt.NDArray[np.float64]
 
 def held(name: str, frame: int, count: int = 20) -> Motion:
     """One pose of a sample, held."""
-    motion = load(sample_path(name))
+    motion = sample_clip(name)
     pose = motion.frames(np.array([frame]))
     return Motion(
         motion.skeleton,
@@ -40,7 +39,7 @@ def held(name: str, frame: int, count: int = 20) -> Motion:
 
 def double_support(name: str) -> tuple[Motion, Character]:
     """A held pose with many feet on the ground, and its character."""
-    motion = load(sample_path(name))
+    motion = sample_clip(name)
     character = fit(motion, masses="auto")
     flags = analyze(motion, character).touch.flags
     return held(name, int(np.argmax(flags.sum(axis=1)))), character
@@ -66,7 +65,7 @@ def test_an_upright_figure_stands() -> None:
 
 
 def test_torques_are_the_engines_own() -> None:
-    source = load(sample_path("walk"))
+    source = sample_clip("walk")
     moved, q, v, a = around(source, source.frame_count // 2, 1e-4)
     character = fit(source)
     state = State(model_of(character)).at(q, v)
@@ -87,7 +86,7 @@ def test_torques_are_the_engines_own() -> None:
 
 
 def test_torques_are_the_engines_own_with_contacts_too() -> None:
-    source = load(sample_path("walk"))
+    source = sample_clip("walk")
     moved, q, v, a = around(source, 30, 1e-4)
     character = fit(source)
     state = State(model_of(character)).at(q, v)
@@ -169,7 +168,7 @@ def test_hulls_and_distances() -> None:
 
 
 def test_forces_do_not_depend_on_where_north_is_or_on_the_size_of_things() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     character = fit(motion, masses="auto")
     first = analyze(motion, character)
     k = 2.5  # lengths by k, times by √k, masses by k³: forces go with k³, gravity stays
@@ -196,12 +195,12 @@ def test_forces_do_not_depend_on_where_north_is_or_on_the_size_of_things() -> No
 
 
 def test_an_analysis_prints_as_one_line() -> None:
-    motion = load(sample_path("walk")).cut(0.0, 0.5)
+    motion = sample_clip("walk", 0.5)
     text = repr(analyze(motion, fit(motion)))
     assert "\n" not in text
     assert f"{motion.frame_count} frames" in text
 
 
 def test_a_motion_is_fitted_once() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     assert analyze(motion).character is analyze(motion).character

@@ -15,7 +15,7 @@ from poise.body import fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 MASS, SPEED, RISE = 70.0, 1.4, 0.02
 
@@ -60,7 +60,7 @@ def test_a_quarter_out_of_phase_recovers_as_two_sines_do() -> None:
 
 
 def test_the_bundled_walk_walks() -> None:
-    seen = gait(analyze(poise.load(poise.sample_path("walk"))))
+    seen = gait(analyze(sample_clip("walk")))
     assert seen.kind == "walk"
     assert seen.strides >= 3
     assert seen.flight == 0.0
@@ -72,7 +72,7 @@ def test_the_bundled_walk_walks() -> None:
 
 
 def test_a_clip_that_stands_has_no_gait() -> None:
-    walk = poise.load(poise.sample_path("walk")).frames(np.arange(40))
+    walk = sample_clip("walk").frames(np.arange(40))
     still = replace(
         walk,
         translations=np.repeat(walk.translations[:1], 40, axis=0),
@@ -112,7 +112,7 @@ def test_captured_walks_recover_and_runs_bounce(name: str, rate: float | None, k
 
 
 def test_swinging_legs_under_hips_that_stay_go_on_the_spot_and_a_kick_does_not() -> None:
-    whole = poise.load(poise.sample_path("walk"))
+    whole = sample_clip("walk")
     character = fit(whole)
     thighs = [character.bodies[limb.bodies[0]].joint for limb in character.limbs if limb.kind == "leg"]
     moved, turned = (np.repeat(values[:1], 60, axis=0) for values in (whole.translations, whole.rotations))

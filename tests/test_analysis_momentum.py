@@ -20,9 +20,8 @@ from poise.core.skeleton import Skeleton
 from poise.io import load
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
-from poise.samples import sample_path
 from tests import analysis_plain
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 Array = npt.NDArray[np.float64]
 NO_FILTER = LowPass(float("inf"))
@@ -51,7 +50,7 @@ def around(motion: Motion, frame: int, step: float) -> tuple[Motion, Array, Arra
 
 @first_cases(1, "name", ["walk", "quadruped", "hover_hop"])
 def test_momentum_is_the_engines_own(name: str) -> None:
-    motion = load(sample_path(name))
+    motion = sample_clip(name)
     character = fit(motion)
     step = 1e-4
     moved, q, v, a = around(motion, motion.frame_count // 2, step)
@@ -163,7 +162,7 @@ def test_the_filter_keeps_constant_acceleration_to_the_ends_and_halves_power_at_
 
 
 def test_the_center_of_mass_is_that_of_the_frames_as_they_stand() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     character = fit(motion)
     analysis = analyze(motion, character)
     assert np.array_equal(analysis.com, center_of_mass(motion, character))
@@ -171,7 +170,7 @@ def test_the_center_of_mass_is_that_of_the_frames_as_they_stand() -> None:
 
 
 def test_a_frozen_figure_that_turns_has_its_composite_inertia() -> None:
-    pose = load(sample_path("walk")).frames(np.array([40]))
+    pose = sample_clip("walk").frames(np.array([40]))
     times = np.arange(7) / 240.0
     spin = np.array([0.7, -0.4, 1.1])
     turns = rotations.from_rotation_vector(times[:, None] * spin)
@@ -180,7 +179,7 @@ def test_a_frozen_figure_that_turns_has_its_composite_inertia() -> None:
     place = np.repeat(pose.translations, 7, axis=0)
     place[:, 0] = rotations.rotate(turns, place[:, 0])
     motion = Motion(pose.skeleton, times, place, local)
-    analysis = analyze(motion, fit(load(sample_path("walk"))), filter_hz=None)
+    analysis = analyze(motion, fit(sample_clip("walk")), filter_hz=None)
     wanted = np.einsum("fij,j->fi", analysis.inertia, spin)
     assert np.allclose(analysis.momentum.angular, wanted, rtol=1e-4, atol=1e-4 * np.linalg.norm(wanted[3]))
 
@@ -201,14 +200,14 @@ def test_turning_the_world_turns_the_answer() -> None:
 
 
 def test_another_skeletons_character_is_refused() -> None:
-    walk, dog = load(sample_path("walk")), load(sample_path("quadruped"))
+    walk, dog = sample_clip("walk"), sample_clip("quadruped")
     with pytest.raises(InvalidValue, match="another skeleton"):
         analyze(walk, fit(dog))
 
 
 @pytest.mark.parametrize("name", ["walk", "quadruped"])
 def test_motion_and_momentum_are_those_of_their_definitions(name: str) -> None:
-    motion = load(sample_path(name))
+    motion = sample_clip(name)
     uneven = motion.times + 0.2 * motion.dt * np.sin(np.arange(motion.frame_count))
     motion = replace(motion, times=uneven - uneven[0], rotations=motion.rotations * -1.0, source=None)
     character = fit(motion)

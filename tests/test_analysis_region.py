@@ -11,10 +11,9 @@ from scipy.optimize import linprog
 from poise.analysis import analyze, support
 from poise.analysis.region import regions
 from poise.body import fit
-from poise.io import load
-from poise.samples import sample_path
 from poise.step.contacts import Contacts
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 
 
 def test_corners_are_those_of_the_linear_program() -> None:
@@ -48,7 +47,7 @@ def test_corners_are_those_of_the_linear_program() -> None:
 
 
 def test_on_flat_ground_it_is_the_ordinary_polygon() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     analysis = analyze(motion, fit(motion, masses="auto"), friction=2.0)
     flat = analysis.support
     uneven = support(
@@ -84,7 +83,7 @@ def test_on_two_walls_of_a_ditch_the_region_is_wider_than_the_feet() -> None:
 
 
 def test_a_walk_up_a_slope_is_tested_against_the_region_of_the_slope() -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     character = fit(motion, masses="auto")
     slope = Terrain.slope(12.0).placed(origin=motion.world[0][0, 0, :2], heading=0.0, ground=character.floor)
     along = motion.translations[:, 0, :2] - motion.translations[0, 0, :2]

@@ -11,11 +11,12 @@ import pytest
 
 import poise
 from poise.core.errors import require, require_each
+from tests.clips import sample_clip
 
 
 @cache
 def walk() -> poise.Motion:
-    return poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    return sample_clip("walk", 0.3)
 
 
 @cache

@@ -24,7 +24,7 @@ from poise.core.errors import FileFormatError, InternalError, InvalidValue, Pois
 from poise.core.motion import Motion
 from poise.io.files import parse_toml
 from poise.terrain import Terrain
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 from tests.test_io_gltf import changed, made, saved
 from tests.test_io_npz import members, pack
 
@@ -55,7 +55,7 @@ def refused(call: Callable[[], Any], match: str) -> str:
 
 @pytest.fixture
 def sample() -> Motion:
-    return poise.load(poise.sample_path("walk")).cut(0.0, 0.2)
+    return sample_clip("walk", 0.2)
 
 
 @first_cases(3, "number", ["1e999", "-1e400", "9" * 400 + ".0", "Infinity", "NaN", "9" * 5000])
@@ -302,7 +302,7 @@ def test_errors_of_python_name_arguments_and_those_of_a_command_options(
     assert run(["info", str(tmp_path / "a.amc")]) == 2
     assert "--skeleton FILE" in capsys.readouterr().err
     with pytest.raises(poise.UnknownName, match="Did you mean 'chest'"):
-        poise.Character.fit(poise.load(poise.sample_path("walk"))).body_index("chesst")
+        poise.Character.fit(sample_clip("walk")).body_index("chesst")
 
 
 @pytest.mark.parametrize("header", ["{'descr': (", "{'descr': '<f8', 'shape': (3,\\n", "x y", "{'a':\n  1\n 2"])
@@ -324,7 +324,7 @@ def test_a_bug_in_a_reader_is_told_as_a_bug_and_where(tmp_path: Path, monkeypatc
     from poise.io.format import ReadOptions
 
     path = tmp_path / "walk.bvh"
-    poise.save(poise.load(poise.sample_path("walk")), path)
+    poise.save(sample_clip("walk"), path)
 
     def broken(*_: object) -> None:
         raise KeyError("a mistake")

@@ -30,7 +30,7 @@ from poise.edit.mend import Cures
 from poise.intake.anatomy import height_of
 from poise.phases.floor import carrying, laid_under
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.planted import hang
 
 REALISTIC = load_profile("realistic")
@@ -50,7 +50,7 @@ def jump() -> Motion:
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk"))
+    return sample_clip("walk")
 
 
 def numbers(text: str) -> list[float]:
@@ -600,7 +600,7 @@ class Repairs(Cures):
 
 @pytest.mark.long
 def test_what_cures_nothing_is_said_and_findings_about_forces_are_repaired_whether_they_fail_or_not() -> None:
-    clip = analyze(ballistic(poise.load(poise.sample_path("hover_hop"))).motion)
+    clip = analyze(ballistic(sample_clip("hover_hop")).motion)
 
     def judged(trials: Repairs | None) -> dict[str, Finding]:
         return {f.name: f for f in judge(clip, REALISTIC, scale=implied_scale(clip), trials=trials)}

@@ -28,7 +28,7 @@ from poise.core.errors import FileFormatError, UnknownName
 from poise.show.check_page import BUNDLE, ballistic_height, page, pictures_of
 from poise.show.page import has_page
 from tests.chromium import launched, needs_browser, opened, until
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 
 needs_page = pytest.mark.skipif(not has_page(BUNDLE), reason="the player is not built (`make player`)")
 
@@ -38,7 +38,7 @@ NASTY = "<b>\"a\" & 'b'</b> ]]> \x01\udc80.bvh"
 
 @pytest.fixture(scope="module")
 def hop() -> ClipReport:
-    motion = poise.load(poise.sample_path("hover_hop"))
+    motion = sample_clip("hover_hop")
     return check_motion(analyze(motion), load_profile("realistic"), "hover_hop.bvh", Wanted(pictures_of, samples=True))
 
 
@@ -374,7 +374,7 @@ def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
 
 def test_a_flight_is_drawn_beside_its_own_parabola() -> None:
     """With g between its ends: at half-time g T² / 8 above the chord, whatever the clip does."""
-    clip = analyze(poise.load(poise.sample_path("hover_hop")))
+    clip = analyze(sample_clip("hover_hop"))
     (flight,) = clip.flights
     height, found = clip.com[:, 2] - clip.floor, ballistic_height(clip)
     assert np.isfinite(found).nonzero()[0].tolist() == list(range(flight.first, flight.last + 1))
@@ -423,7 +423,7 @@ def test_the_page_draws_the_player_s_plots_and_a_click_opens_the_frame(hop: Clip
 @needs_browser
 @needs_page
 def test_the_page_never_scrolls_sideways(hop: ClipReport, tmp_path: Path) -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     walk = check_motion(analyze(motion), load_profile("realistic"), "walk.bvh", Wanted(pictures_of, samples=True))
     written = tmp_path / "check.html"
     written.write_text(page([hop, walk], compare([]), load_profile("realistic")), encoding="utf-8")

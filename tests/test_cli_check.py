@@ -23,7 +23,7 @@ from poise.check.report import ClipReport
 from poise.cli.app import run
 from poise.cli.check import show
 from poise.core.errors import InvalidValue
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.test_check_reports import check_junit
 
 CLIP = {
@@ -246,7 +246,7 @@ def test_an_interrupt_leaves_no_half_file(library: Path, tmp_path: Path) -> None
 
 
 def test_a_clip_is_judged_on_the_ground_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    walk = poise.load(poise.sample_path("walk"))
+    walk = sample_clip("walk")
     way = walk.world[0][:, 0, :2] - walk.world[0][0, 0, :2]
     rise = np.linalg.norm(way, axis=1) * np.tan(np.radians(10.0))
     translations = walk.translations.copy()

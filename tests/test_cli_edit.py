@@ -19,7 +19,7 @@ from poise.cli.outcome import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import Edited, EditReport, Scope
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.test_io_asf_amc import AMC, ASF
 
 CHANGED = {"joint_angle_max_deg", "root_position_max_m", "frames"}
@@ -36,7 +36,7 @@ TOOLS = {
 def hop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled hop around its flight, as a BVH of its own."""
     path = tmp_path_factory.mktemp("clip") / "hop.bvh"
-    poise.save(poise.load(poise.sample_path("hover_hop")).cut(1.9, 4.4), path)
+    poise.save(sample_clip("hover_hop").cut(1.9, 4.4), path)
     return path
 
 
@@ -109,7 +109,7 @@ def test_a_refusal_that_proportion_misjudges_finds_an_amount_by_trying() -> None
     def edit(scope: Scope) -> Edited:
         if scope.amount > 0.07:
             raise BudgetExceeded("Too far.", seen={}, allowed={}, amount=0.5 * scope.amount)
-        return Edited(poise.load(poise.sample_path("walk")), EditReport())
+        return Edited(sample_clip("walk"), EditReport())
 
     with pytest.raises(BudgetExceeded) as refused:
         edit(Scope())

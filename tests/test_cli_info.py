@@ -26,7 +26,7 @@ from poise.intake.anatomy import anatomy_of, height_of
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, Joint, bvh, changed, hierarchy, put, values
 from tests.character_figures import dog, motion
-from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions
+from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions, sample_clip
 from tests.test_limbs import both, figure
 
 FIELDS = {
@@ -381,7 +381,7 @@ def test_a_shell_completes_commands_and_options() -> None:
 
 
 def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    walk = poise.load(sample_path("walk"))
+    walk = sample_clip("walk")
     places = walk.translations.copy()
     places[40, 0, 2] += 0.3
     poise.save(replace(walk, translations=places, source=None), tmp_path / "spike.bvh")
@@ -391,6 +391,6 @@ def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_the_size_of_a_mass_is_the_one_it_follows_from() -> None:
-    heavy = poise.Character.fit(poise.load(poise.sample_path("walk")), mass=347.5)
+    heavy = poise.Character.fit(sample_clip("walk"), mass=347.5)
     assert "2.9 m tall" in mass_doubt(heavy, 2.9)
     assert "0.938 m" not in mass_doubt(heavy, 0.938), "70 kg at 1.7 m make 12 kg of 0.938 m"

@@ -21,7 +21,7 @@ from poise.core.errors import PoiseError
 from poise.filter.setup import Counts
 from poise.phases.glitches import find_glitches
 from poise.show.scene.scene import Scene
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.interrupted import interrupted
 from tests.test_push import held
 
@@ -52,7 +52,7 @@ EVENT = {
 def walk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled walk's first second, as a BVH of its own."""
     path = tmp_path_factory.mktemp("clip") / "walk.bvh"
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.0), path)
+    poise.save(sample_clip("walk", 1.0), path)
     return path
 
 
@@ -223,7 +223,7 @@ def test_start_and_end_cut_and_time_counts_from_the_first_kept_frame(
 
 
 def test_a_loop_goes_on(walk: Path, tmp_path: Path) -> None:
-    whole = poise.load(poise.sample_path("walk"))
+    whole = sample_clip("walk")
     moved, _ = simulate(poise.sample_path("walk"), tmp_path / "out.bvh", "--loop")
     assert moved.duration == pytest.approx(2.0 * whole.duration, rel=0.01)
     travel = [m.translations[-1, 0, 1] - m.translations[0, 0, 1] for m in (whole, moved)]
@@ -524,7 +524,7 @@ def test_ctrl_c_writes_what_is_done(tmp_path: Path) -> None:
     out, report, sign = tmp_path / "out.bvh", tmp_path / "out.json", tmp_path / "under way"
     words = ["simulate", poise.sample_path("walk"), "-o", out, "--report", report, "--fps", "2000", "--push", SHOVE]
     assert "Interrupted" in interrupted(words, sign, "poise.filter.filter.SimulatedCharacter.advance", 200)
-    done, whole = poise.load(out), poise.load(poise.sample_path("walk"))
+    done, whole = poise.load(out), sample_clip("walk")
     assert 6 <= done.frame_count < whole.frame_count
     assert np.abs(done.rotations[:6] - whole.rotations[:6]).max() < 1e-9, "the push came later"
     assert json.loads(report.read_text(encoding="utf-8"))["frames"] >= 200
@@ -607,6 +607,6 @@ def test_a_name_with_a_slip_is_answered_by_the_name_that_was_meant(
 def test_a_file_with_a_slip_in_its_name_is_answered_by_its_neighbor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.2), tmp_path / "walk.bvh")
+    poise.save(sample_clip("walk", 0.2), tmp_path / "walk.bvh")
     assert run(["info", str(tmp_path / "wlk.bvh")]) == 2
     assert "Did you mean 'walk.bvh'?" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from poise.cli.synthesize import figure_of
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.goals.surroundings import Scene
 from poise.synthesis.behaviors import BEHAVIORS
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.interrupted import interrupted
 
 SHOVE = "chest 60 0 0 @0.05+0.1"
@@ -86,7 +86,7 @@ def test_a_skeleton_file_becomes_a_figure(tmp_path: Path) -> None:
     report = synthesize(tmp_path / "a.bvh", "--character", poise.sample_path("walk"), seconds=0.1)
     assert report["fell"] is None
     names = poise.load(tmp_path / "a.bvh").skeleton.names
-    assert names == poise.load(poise.sample_path("walk")).skeleton.names
+    assert names == sample_clip("walk").skeleton.names
 
 
 def test_controller_and_scene_files_run_with_their_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -361,7 +361,7 @@ def test_results_are_printed_in_a_line() -> None:
     assert len(repr(result)) < 200
     assert "balance" in repr(result)
     assert len(repr(result.figures)) < 200
-    moved = poise.simulate(poise.load(poise.sample_path("walk")).cut(0.0, 0.2))
+    moved = poise.simulate(sample_clip("walk", 0.2))
     assert repr(moved) == "<simulated: 13 frames, 0.20 s, 21 joints on flat, 0 pushes>"
 
 

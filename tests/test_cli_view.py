@@ -19,7 +19,7 @@ from poise.cli.app import run
 from poise.show.arrays import read_recording
 from poise.show.browser import find_browser
 from poise.show.page import KEPT, has_page, live_page, passing_page, recording_page
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
 
@@ -27,7 +27,7 @@ needs_page = pytest.mark.skipif(not has_page(), reason="the player is not built:
 @pytest.fixture
 def walk(tmp_path: Path) -> Path:
     path = tmp_path / "walk.bvh"
-    poise.save(poise.load(poise.sample_path("walk")).frames(np.arange(90)), path)
+    poise.save(sample_clip("walk").frames(np.arange(90)), path)
     return path
 
 
@@ -46,7 +46,7 @@ def test_a_strip_shows_the_push_from_aside() -> None:
     from poise.show.camera import Follow
     from poise.show.recording import _first_camera
 
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    motion = sample_clip("walk", 1.0)
     for force in ((300.0, 0.0, 0.0), (0.0, -200.0, 50.0)):
         scene = poise.scene_of(poise.simulate(motion, pushes=[poise.Push("chest", force, 0.3, 0.2)]), physics=False)
         shot = Follow(scene, _first_camera(scene, ".png")).shot(0.4, 1.0)
@@ -56,7 +56,7 @@ def test_a_strip_shows_the_push_from_aside() -> None:
 
 @first_cases(1, "suffix", ["bvh", "npz", "glb"])
 def test_a_clip_carries_its_ground_into_view(tmp_path: Path, suffix: str) -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    motion = sample_clip("walk", 1.0)
     result = poise.simulate(motion, terrain=poise.Terrain.stairs(0.15, 0.4))
     poise.save(result.motion, tmp_path / f"up.{suffix}")
     scene = poise.scene_of_motion(poise.load(tmp_path / f"up.{suffix}"), physics=False)
@@ -99,7 +99,7 @@ def test_clips_are_seen_together_or_side_by_side(
 
 @needs_page
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    motion = poise.load(poise.sample_path("walk")).frames(np.arange(10))
+    motion = sample_clip("walk").frames(np.arange(10))
     evil = '</script><script>alert(1)</script><img src=x onerror="alert(2)">'
     scene = poise.scene_of_motion(motion, name=evil)
     view = poise.view(scene, is_opened=False)
@@ -250,7 +250,7 @@ def test_a_file_without_a_clip_is_shown_at_rest(tmp_path: Path, capsys: pytest.C
     from poise.cli.setup import open_character
 
     creature, alone = tmp_path / "creature.gltf", tmp_path / "alone.bvh"
-    poise.save(poise.load(poise.sample_path("walk")).frames(np.arange(9)), creature)
+    poise.save(sample_clip("walk").frames(np.arange(9)), creature)
     content = json.loads(creature.read_text(encoding="utf-8"))
     content |= {"animations": [], "skins": [{"joints": list(range(len(content["nodes"])))}]}
     creature.write_text(json.dumps(content), encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import poise
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 BLOWS = [
     poise.Push("chest", (0.0, 0.0, 6000.0), 0.1, 0.3),
@@ -16,7 +16,7 @@ BLOWS = [
 
 @first_cases(1, "blow", BLOWS, ids=lambda blow: f"{blow.force[2]:.0f} N")
 def test_a_blow_that_diverges_is_simulated_with_shorter_steps(blow: poise.Push) -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.5)
+    motion = sample_clip("walk", 1.5)
     with pytest.raises(poise.SimulationDiverged):
         poise.simulate(motion, pushes=[blow], fps=60.0)
     result = poise.simulate(motion, pushes=[blow])
@@ -35,7 +35,7 @@ def test_a_fall_that_once_gained_energy_gains_none() -> None:
 
 
 def test_a_fall_that_gains_energy_is_simulated_with_shorter_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 0.9)
+    motion = sample_clip("walk", 0.9)
     push = poise.Push("chest", (1500.0, 0.0, 0.0), 0.1, 0.2)
     own = poise.simulate(motion, pushes=[push]).report
     assert own["fall"]["unexplained_rise_J"] < 5.0
@@ -46,7 +46,7 @@ def test_a_fall_that_gains_energy_is_simulated_with_shorter_steps(monkeypatch: p
 
 
 def test_a_run_whose_rate_is_given_keeps_it() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 0.5)
+    motion = sample_clip("walk", 0.5)
     assert poise.simulate(motion, pushes=[poise.Push("chest", (100.0, 0.0, 0.0), 0.1)]).report.data[
         "dt"
     ] == pytest.approx(1.0 / 60.0)

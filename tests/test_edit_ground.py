@@ -29,14 +29,14 @@ from poise.phases.contacts import skating_frames
 from poise.phases.floor import carrying, laid_under
 from poise.phases.points import runs
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 KNEE_SPEED = 230.0
 """What is added to a knee changes by no more than this [deg/s]; a knee itself reaches about 600 in a run."""
 
 
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk")).cut(0.0, 2.2)
+    return sample_clip("walk", 2.2)
 
 
 def skating(motion: Motion) -> Motion:
@@ -48,7 +48,7 @@ def skating(motion: Motion) -> Motion:
 
 @pytest.mark.parametrize("name", ["walk", "quadruped"])
 def test_feet_go_where_they_are_sent_and_keep_their_orientation(name: str) -> None:
-    motion = poise.load(poise.sample_path(name)).cut(0.0, 1.0)
+    motion = sample_clip(name, 1.0)
     legs = find_legs(poise.Character.fit(motion), motion)
     assert len(legs) == (2 if name == "walk" else 4)
     positions, orientations = motion.world
@@ -70,7 +70,7 @@ def test_feet_go_where_they_are_sent_and_keep_their_orientation(name: str) -> No
 
 @pytest.mark.parametrize("name", ["walk", "quadruped"])
 def test_known_poses_are_those_that_would_be_computed(name: str) -> None:
-    motion = poise.load(poise.sample_path(name)).cut(0.0, 0.5)
+    motion = sample_clip(name, 0.5)
     shift = np.stack([np.sin(motion.times), 0.1 * motion.times, np.cos(motion.times)], axis=1)
     known = move_root(motion, 0, shift)
     plain = world_pose(known.skeleton, known.translations, known.rotations)
@@ -219,7 +219,7 @@ def test_real_clips(path: str, fps: float | None) -> None:
 
 
 def test_feet_come_out_of_the_slope_that_a_clip_carries() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    motion = sample_clip("walk", 2.5)
     laid = laid_under(Terrain.parse("slope:6"), motion, analyze(motion).floor)
     places = motion.translations.copy()
     places[:, 0, 2] += laid.heights(places[:, 0, :2], 0.0) - laid.ground

@@ -12,7 +12,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import world_pose
 from poise.edit.legs import REACH, STRAIGHT, Leg, find_legs, knee_flexion, reach, solve_legs
 from poise.edit.retime import BUMP, FALL, _inverse, _value
-from tests.clips import everywhere
+from tests.clips import everywhere, sample_clip
 from tests.edit_clips import clip
 
 Array = np.ndarray
@@ -97,7 +97,7 @@ def test_a_part_of_a_clip_is_where_its_slowness_says() -> None:
 
 def test_a_foot_that_must_go_to_the_other_side_of_its_hip_gets_there() -> None:
     """Half a turn has no least axis: the plane in which the leg bends says which it takes."""
-    motion = poise.load(poise.sample_path("walk")).frames(np.arange(3))
+    motion = sample_clip("walk").frames(np.arange(3))
     (leg, *_) = find_legs(poise.Character.fit(motion), motion)
     positions, orientations = motion.world
     hip = positions[:, leg.hip]

@@ -24,7 +24,7 @@ from poise.io.gltf_pose import GltfSource
 from poise.io.gltf_tree import node_local, node_parents
 from poise.phases.floor import carried_ground, carrying, laid_under
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.edit_clips import FLIGHTS, ball, clip, hop
 
 
@@ -186,7 +186,7 @@ def test_a_new_size_and_time_find_no_other_floor() -> None:
 
 @pytest.mark.parametrize("spec", ["slope:6", "step:0.2", "stairs:0.12,0.3@20", "rough:0.1,3"])
 def test_a_scaled_clip_carries_ground_of_its_size(spec: str, tmp_path: Path) -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    motion = sample_clip("walk", 2.5)
     laid = laid_under(Terrain.parse(spec), motion, 0.1)
     upward = carrying(motion, laid)
     places = np.random.default_rng(3).uniform(-2.0, 2.0, (200, 2))
@@ -216,7 +216,7 @@ def test_a_scaled_clip_carries_ground_of_its_size(spec: str, tmp_path: Path) -> 
 
 
 def test_a_clip_on_stairs_is_as_good_when_it_is_larger() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 2.5)
+    motion = sample_clip("walk", 2.5)
     result = poise.simulate(motion, terrain=Terrain.parse("stairs:0.12,0.3")).motion
     assert carried_ground(result) is not None
     assert scale(result, 1.6).report["check"]["after"] == []
@@ -261,7 +261,7 @@ def test_units_do_not_matter() -> None:
 
 @needs_motions
 def test_a_quadruped_is_retimed_and_scaled_like_anyone() -> None:
-    motion = poise.load(poise.sample_path("quadruped"))
+    motion = sample_clip("quadruped")
     result = scale(motion, 0.25).motion
     assert result.duration == pytest.approx(0.5 * motion.duration, abs=motion.dt)
     assert "high jump" in FLIGHTS
@@ -333,7 +333,7 @@ def test_a_deepmimic_clip_is_written_with_its_character_of_the_new_size(tmp_path
 
 
 def test_no_frame_between_two_keys_swings_beyond_a_sudden_change() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    motion = sample_clip("walk", 1.0)
     places = motion.translations.copy()
     places[:, 0] = (np.arange(motion.frame_count) >= 30)[:, None] * np.array([0.0, 0.0, 0.4])
     popped, times = replace(motion, translations=places, source=None), np.linspace(0.0, motion.duration, 400)
@@ -372,7 +372,7 @@ def test_a_turn_that_the_source_makes_as_well_is_nothing_new(name: str, finding:
 def test_the_check_of_an_edit_fits_one_figure_on_the_ground_of_the_clip(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    walk = poise.load(poise.sample_path("walk")).cut(0.0, 1.5)
+    walk = sample_clip("walk", 1.5)
     on_slope = carrying(walk, laid_under(Terrain.parse("slope:3"), walk, 0.0))
     fits: list[Motion] = []
     fit = sys.modules["poise.check.clip"].fit

@@ -35,10 +35,9 @@ from poise.filter.stages import DONE, NOT_TRIED, usual_step
 from poise.native import Block, library
 from poise.native.function import NUMBERS
 from poise.physics import model_of
-from poise.samples import sample_path
 from poise.synthesis.poses import standing
 from tests.character_figures import person
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 pytestmark = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
 
@@ -113,7 +112,7 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
 
 @cache
 def _walk(count: int = 130) -> tuple[Motion, poise.Character]:
-    motion = poise.load(sample_path("walk")).frames(np.arange(count))
+    motion = sample_clip("walk").frames(np.arange(count))
     return motion, fit(motion)
 
 
@@ -288,7 +287,7 @@ WHOLE = """
 import sys, numpy as np, poise
 from poise.native import library
 from poise.samples import sample_path
-motion = poise.load(sample_path("walk")).cut(0.0, 0.3)
+motion = sample_clip("walk", 0.3)
 pushes = [poise.Push("chest", (200.0, 60.0, 0.0), 0.1)]
 q = [poise.simulate(motion, pushes=pushes, terrain=terrain).q for terrain in (None, poise.Terrain.slope(5.0))]
 np.savez(sys.argv[1], *q, has_core=library() is not None)

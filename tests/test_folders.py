@@ -25,6 +25,7 @@ from poise.cli.folder import COMMANDS
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
 from tests.chromium import launched, needs_browser
+from tests.clips import sample_clip
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def clips(tmp_path: Path) -> Path:
     """Three clips, one in a folder of its own, a file that is none, and one of no interest."""
     folder = tmp_path / "clips"
     (folder / "more").mkdir(parents=True)
-    short = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    short = sample_clip("walk", 0.3)
     for name in ("a.bvh", "b.bvh", "more/a.npz"):
         poise.save(short, folder / name)
     (folder / "broken.bvh").write_text("no clip")
@@ -79,7 +80,7 @@ def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
 ) -> None:
     clips, out = tmp_path / "clips", tmp_path / "out"
     clips.mkdir()
-    walk = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    walk = sample_clip("walk", 0.3)
     poise.save(walk, clips / "a.bvh")
     poise.save(walk.frames(np.array([0])), clips / "pose.bvh")
     assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1"]) == 0
@@ -102,7 +103,7 @@ def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
 def test_a_folder_of_actors_drives_a_character(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clips, out = tmp_path / "clips", tmp_path / "out"
     clips.mkdir()
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.3), clips / "a.bvh")
+    poise.save(sample_clip("walk", 0.3), clips / "a.bvh")
     assert run(["track", str(clips), "-c", "child", "-o", str(out), "--to", "npz", "--report", ".json"]) == 0
     assert "1 of 1 clips done" in capsys.readouterr().out
     assert sorted(p.name for p in out.iterdir()) == ["a.json", "a.npz", "index.html", "manifest.jsonl"]
@@ -114,7 +115,7 @@ def test_a_folder_of_actors_drives_a_character(tmp_path: Path, capsys: pytest.Ca
 def test_the_page_of_a_folder_says_who_falls(tmp_path: Path) -> None:
     clip, out = tmp_path / "in", tmp_path / "out"
     clip.mkdir()
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.5), clip / "a.bvh")
+    poise.save(sample_clip("walk", 1.5), clip / "a.bvh")
     told = {}
     for newtons in (100, 6000):
         push = f"chest {newtons} 0 0 @0.2+0.2"
@@ -224,7 +225,7 @@ def test_a_folder_is_simulated_with_reports(clips: Path, tmp_path: Path) -> None
 def test_clips_of_one_name_have_a_report_each(tmp_path: Path) -> None:
     clips, out = tmp_path / "clips", tmp_path / "out"
     clips.mkdir()
-    walk = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    walk = sample_clip("walk", 0.3)
     for name in ("walk.bvh", "walk.npz"):
         poise.save(walk, clips / name)
     assert run(["simulate", str(clips), "-o", str(out), "--report", ".json", "--jobs", "1"]) == 0
@@ -364,7 +365,7 @@ def test_every_clip_of_a_file_with_several_is_done(tmp_path: Path, capsys: pytes
 
 def with_two_clips(path: Path) -> None:
     """A GLB whose one animation stands there twice, by two names."""
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.3), path)
+    poise.save(sample_clip("walk", 0.3), path)
     data = path.read_bytes()
     length = int.from_bytes(data[12:16], "little")
     content = json.loads(data[20 : 20 + length])

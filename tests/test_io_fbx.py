@@ -20,8 +20,7 @@ from poise.core.motion import Motion
 from poise.io import fbx
 from poise.io.gltf_document import open_gltf
 from poise.io.gltf_write import Pack, as_figure
-from poise.samples import sample_path
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.test_round_trips import figure
 
 needs_blender = pytest.mark.skipif(
@@ -569,7 +568,7 @@ def test_keys_of_a_control_do_not_turn_the_armature(tmp_path: Path) -> None:
 
 def test_controls_stay_in_step_with_a_clip_that_begins_later(tmp_path: Path) -> None:
     """Blender gets a clip from second 0; the controls of a rig, which are no joints, began a frame later there."""
-    motion = poise.load(sample_path("walk.bvh"))
+    motion = sample_clip("walk")
     first = tmp_path / "first.glb"
     poise.save(motion, first)
     pack = Pack.of(open_gltf(first))

@@ -15,6 +15,7 @@ import poise
 from poise.core.errors import FileFormatError
 from poise.io.gltf_document import MAX_BYTES
 from poise.io.gltf_meshopt import decoded
+from tests.clips import sample_clip
 
 STREAMS = {
     "plain": (
@@ -142,7 +143,7 @@ def stored(values: np.ndarray) -> bytes:
 
 def packed_file(path: Path, damage: Sequence[tuple[int, int]] = ()) -> poise.Motion:
     """A figure whose keys are all packed, in a .glb without the numbers themselves; its motion."""
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 0.5)
+    motion = sample_clip("walk", 0.5)
     poise.save(motion, path)
     raw = path.read_bytes()
     length = struct.unpack("<I", raw[12:16])[0]

@@ -14,7 +14,7 @@ from poise.core.typing import Array
 from poise.io import ReadOptions, read_options
 from poise.io.format import format_of
 from poise.io.markers import read_markers
-from poise.samples import sample_path
+from tests.clips import sample_clip
 
 WALK = "walk"
 
@@ -64,7 +64,7 @@ def mvnx_of(motion: Motion, path: Path, *, first: int = 7, skip: int = 0) -> Pat
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(sample_path(WALK)).cut(0.0, 0.3)
+    return sample_clip(WALK, 0.3)
 
 
 def test_mvnx_gives_the_recorded_places_and_turns(walk: Motion, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from poise.synthesis.controller_file import controller_of, load_controller
 from poise.synthesis.learning import STANDING, distance, learn
 from poise.synthesis.prepared import prepared
 from poise.synthesis.run import synthesize
+from tests.clips import sample_clip
 
 PART = ("--start", "0.05")
 
@@ -33,7 +34,7 @@ def clip_of(motion: Motion) -> MotionClip:
 
 
 def test_a_clip_stands_where_figures_do() -> None:
-    walk = poise.load(poise.sample_path("walk"))
+    walk = sample_clip("walk")
     clip = clip_of(walk)
     assert np.allclose(np.mean([clip.facing(t)[1] for t in clip.times]), 0.0, atol=0.02)
     place, velocity, acceleration = clip.place("com", 1.0)
@@ -84,7 +85,7 @@ def test_a_clip_that_cannot_be_learned_is_refused() -> None:
     with pytest.raises(InvalidValue, match=r"lasts 0\.20 s; learning takes clips of at least 0\.5 s"):
         learn(reach().cut(0.0, 0.2))
     with pytest.raises(InvalidValue, match=r"No foot of .* is on the ground for .* s; .* Cut out such a part"):
-        learn(poise.load(poise.sample_path("hover_hop")))
+        learn(sample_clip("hover_hop"))
 
 
 def test_the_command_learns_and_says_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from poise.filter.forces import Hand
 from poise.show.live_pose import FREE, LivePose
 from poise.show.page import has_page
 from poise.synthesis.poses import standing
+from tests.clips import sample_clip
 from tests.live_pages import playing
 
 
@@ -107,7 +108,7 @@ def test_wrong_use_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if "walk.bvh" in words:
-        poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.5), "walk.bvh")
+        poise.save(sample_clip("walk", 0.5), "walk.bvh")
     assert run(["pose", *words]) == 2
     said = capsys.readouterr().err
     assert told in said

@@ -29,7 +29,7 @@ from poise.show.protocol import STATE, Moment, layout_of, state_numbers
 from poise.show.viewer import Viewer
 from poise.terrain import Terrain
 from poise.terrain.ground import PlacedGround, sample
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.live_pages import Page, State
 
 pytestmark = pytest.mark.skipif(not has_page(), reason="the player is not built: npm ci && npm run build")
@@ -48,7 +48,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def live() -> Iterator[Running]:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = poise.Character.fit(motion)
     viewer = Viewer(is_opened=False)
     run = LiveRun(LiveClip(motion, character), viewer)
@@ -180,7 +180,7 @@ def test_new_ground_meets_the_old_where_the_figure_is() -> None:
 
 
 def test_a_round_keeps_its_last_ground_if_the_others_lay_as_high_under_it() -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     start, far = motion.world[0][0, 0], motion.world[0][-1, 0]
     heading = float(np.arctan2(*(far - start)[1::-1]))
     ground = ChangingGround(Terrain.flat().placed(origin=start[:2], heading=heading, ground=0.0))
@@ -220,7 +220,7 @@ def test_a_viewer_says_what_is_missing() -> None:
 
 def test_a_notebook_that_shows_a_viewer_late_is_told_what_pages_are_told() -> None:
     pytest.importorskip("anywidget", reason="anywidget is not installed (pip install -e '.[dev]')")
-    motion = poise.load(poise.sample_path("walk")).frames(np.arange(3))
+    motion = sample_clip("walk").frames(np.arange(3))
     scene = replace(poise.scene_of_motion(motion), overlays=(), plots=(), timeline=())
     with Viewer(is_opened=False) as viewer:
         viewer.show(scene)
@@ -237,7 +237,7 @@ def test_a_notebook_that_shows_a_viewer_late_is_told_what_pages_are_told() -> No
 
 
 def test_a_view_is_a_page_that_stands_alone(tmp_path: Any) -> None:
-    motion = poise.load(poise.sample_path("walk")).frames(np.arange(60))
+    motion = sample_clip("walk").frames(np.arange(60))
     seen = poise.view(motion, is_opened=False)
     inline = seen._repr_html_()
     assert inline.count("<iframe") == 1
@@ -250,7 +250,7 @@ def test_a_view_is_a_page_that_stands_alone(tmp_path: Any) -> None:
 def test_a_hand_acts_where_it_holds(live: Running) -> None:
     """Its force on the joints is that of a force at the held place, so it turns what it holds."""
     chest, hands = live.character.roles["chest"], list[Hand]()
-    still = poise.load(poise.sample_path("walk")).frames(np.arange(30))
+    still = sample_clip("walk").frames(np.arange(30))
     point = np.array([0.0, 0.25, 0.1])
 
     def watch(run: Live) -> bool:
@@ -294,7 +294,7 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
     from poise.cli.outcome import keep_round
 
     monkeypatch.chdir(tmp_path)
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = poise.Character.fit(motion)
     viewer = Viewer(is_opened=False)
     run = LiveRun(LiveClip(motion, character), viewer, keep_round)
@@ -324,7 +324,7 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_marks_of_a_figure_that_gets_up_are_those_of_its_pose() -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     steps: list[Moment] = []
 
     def watch(live: Live) -> bool:

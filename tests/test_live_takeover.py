@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import numpy as np
 
-import poise
 from poise.body.character import Character, figure
 from poise.body.posing import motion_to_q
 from poise.core.skeleton import Skeleton
@@ -18,8 +17,9 @@ from poise.tracking.followers import Tracking
 from poise.tracking.live import CALIBRATE, run_live
 from poise.tracking.protocols import LivePose, LiveSource
 from poise.tracking.run import RATE
+from tests.clips import sample_clip
 
-WALK = poise.load(poise.sample_path("walk"))
+WALK = sample_clip("walk")
 MET = round(CALIBRATE * RATE)
 
 
@@ -44,7 +44,7 @@ class Slow:
 
 
 def test_steps_go_on_while_a_new_actor_is_read() -> None:
-    follower, other = Slow(), poise.load(poise.sample_path("walk")).skeleton
+    follower, other = Slow(), sample_clip("walk").skeleton
     follower.may_go_on.set()
     asked, blocked = 0, list[int]()
 

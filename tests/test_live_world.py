@@ -16,7 +16,7 @@ from poise.show.live_world import LiveWorld
 from poise.show.motion_scene import skins_of
 from poise.show.page import has_page
 from poise.world import Clip, Goals, Ragdoll, World
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.live_pages import playing
 
 CRATE = (
@@ -27,7 +27,7 @@ CRATE = (
 
 
 def made() -> World:
-    walk = poise.load(poise.sample_path("walk.bvh")).cut(0.0, 4.0)  # the whole loops, so a minute would be prepared
+    walk = sample_clip("walk", 4.0)  # the whole loops, so a minute would be prepared
     return World(CRATE, figures={"ada": Clip(walk, place=(0.0, 0.0), heading=0.0)})
 
 
@@ -126,7 +126,7 @@ def test_a_round_ends_and_begins_as_it_did() -> None:
 def test_one_that_walks_goes_where_the_page_says(tmp_path: Path) -> None:
     from poise.locomotion import Walking, build
 
-    examples = build([poise.load(poise.sample_path("walk.bvh"))])
+    examples = build([sample_clip("walk")])
     ada = Walking(examples)
     ada.velocity = 1.0, 0.0
     world = World(figures={"ada": ada}, dt=1.0 / 60.0)
@@ -220,7 +220,7 @@ def test_the_ground_goes_along_with_one_that_walks_far() -> None:
 def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> None:
     from poise.cli import run
 
-    poise.save(poise.load(poise.sample_path("walk.bvh")).cut(0.0, 2.0), tmp_path / "walk.bvh")
+    poise.save(sample_clip("walk", 2.0), tmp_path / "walk.bvh")
     (tmp_path / "street.toml").write_text(STREET, encoding="utf-8")
     street, bob, html = str(tmp_path / "street.toml"), tmp_path / "bob.bvh", tmp_path / "street.json"
     assert run(["world", street, "--seconds", "0.5", "--save-figure", f"bob={bob}", "--report", str(html)]) == 0

@@ -20,12 +20,12 @@ from poise.filter.forces import Push
 from poise.locomotion import Locomotion, Toward, Walker, build, load, retrieve, scripted, walk
 from poise.locomotion.cycles import PHASES, clips_of, cycles_of, mirrored
 from poise.phases.points import pelvis
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 
 @pytest.fixture(scope="module")
 def clip() -> Motion:
-    return poise.load(poise.sample_path("walk"))
+    return sample_clip("walk")
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def examples(clip: Motion) -> Locomotion:
 
 @pytest.fixture(scope="module")
 def beast() -> Locomotion:
-    return build([poise.load(poise.sample_path("quadruped"))])
+    return build([sample_clip("quadruped")])
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +264,7 @@ def test_clips_without_cycles_are_refused(clip: Motion) -> None:
     with pytest.raises(InvalidValue, match="whole cycle"):
         build([clip.cut(0.0, 0.3)])
     with pytest.raises(InvalidValue, match="another skeleton"):
-        build([clip, poise.load(poise.sample_path("quadruped"))])
+        build([clip, sample_clip("quadruped")])
 
 
 def test_commands_build_and_walk(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_shoved_walker_goes_on(tmp_path: Path) -> None:
     """The filter follows the controller aside: it ends on the new path, not on the old one."""
     run = CliRunner()
     walker, out = tmp_path / "walker.npz", tmp_path / "out.npz"
-    build([poise.load(poise.sample_path("walk"))]).save(walker)
+    build([sample_clip("walk")]).save(walker)
     push = ["--push", "chest 0 250 0 @1+0.2", "--seconds", "4"]
     done = run.invoke(app, ["walk", str(walker), "-o", str(out), *push])
     assert done.exit_code == 0, done.output

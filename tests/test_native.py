@@ -22,7 +22,7 @@ from poise.native import FUNCTIONS, build, compiled, library
 from poise.physics import bodies
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
 from poise.tracking.pulls import carrying_torques, turning_pulls
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 from tests.figures import FIGURES, random_state
 
 ROOT = Path(__file__).parents[1]
@@ -253,7 +253,7 @@ def test_both_libraries_answer(level: str) -> None:
 @needs_core
 @pytest.mark.parametrize("name", ["walk", "quadruped"])
 def test_joints_are_placed_as_by_the_twin(name: str) -> None:
-    motion = poise.load(poise.sample_path(name))
+    motion = sample_clip(name)
     fast, plain = ((np.empty_like(motion.translations), np.empty_like(motion.rotations)) for _ in range(2))
     place_joints(motion.skeleton.parents, motion.translations, motion.rotations, *fast)
     place_joints.twin(motion.skeleton.parents, motion.translations, motion.rotations, *plain)

@@ -20,6 +20,7 @@ from poise.show.look import push_overlays
 from poise.show.pack import MAGIC, pack
 from poise.show.scene import GHOST, Box, Curve, Layer, Plot, Points, Polygon, Prop, Row, Scene, Series, Vectors
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 from tests.record_figures import sliding_track
 
 TIMES = np.linspace(0.0, 2.0, 241)
@@ -62,7 +63,7 @@ def test_arrows_that_never_show_come_back_as_none() -> None:
 
 
 def test_the_error_of_a_walk_is_invisible() -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     result = poise.simulate(motion, pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 1.0)])
     scene = poise.scene_of(result)
     seen = unpack(pack(scene))
@@ -85,7 +86,7 @@ def test_a_body_that_leaves_its_parent_is_stored_with_its_place() -> None:
 
 def test_ten_seconds_of_a_busy_scene_are_small() -> None:
     """25 bodies, two tracks, plots: the page's own code is 0.8 MB, so what is left of 1.2 MB is 0.4 MB in base64."""
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = poise.Character.fit(motion)
     times = np.arange(600) / 60.0
     wobble = np.random.default_rng(1).normal(size=(600, 25, 3)).cumsum(axis=0) * 0.01
@@ -252,7 +253,7 @@ def test_a_scene_too_large_for_a_page_is_not_written() -> None:
 
 
 def test_the_arrow_of_a_push_shrinks_once_it_is_over() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    motion = sample_clip("walk", 1.0)
     push = poise.Push("chest", (300.0, 0.0, 0.0), 0.3, 0.2)
     result = poise.simulate(motion, pushes=[push])
     (arrow,) = push_overlays(poise.scene_of(result, physics=False))

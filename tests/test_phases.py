@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import poise
 from poise import phases
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion, Source
 from poise.core.skeleton import EndSite, Skeleton
 from poise.phases.points import body_points
+from tests.clips import sample_clip
 
 Array = npt.NDArray[np.float64]
 
@@ -336,7 +336,7 @@ def test_a_rest_pose_in_front_is_counted(count: int, ramp: int) -> None:
 
 def test_a_hand_that_closes_leaves_no_rest_pose_in_front() -> None:
     """The rest pose of a model may be the first pose of its clip, and go on into it."""
-    body = poise.load(poise.sample_path("walk"))
+    body = sample_clip("walk")
     hand, fingers = body.skeleton.names.index("LeftHand"), 12
     skeleton = replace(
         body.skeleton,

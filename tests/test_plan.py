@@ -22,11 +22,10 @@ from poise.filter.preset import load_preset
 from poise.filter.reference import ClipSchedule, ReferenceBuilder
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
-from poise.io import load
 from poise.phases.travel import direction_of_travel
 from poise.physics.state import velocities
-from poise.samples import sample_path
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 
 DT = 1.0 / 60.0
 
@@ -91,7 +90,7 @@ def test_rates_are_those_of_the_reference() -> None:
 
 @pytest.fixture(scope="module")
 def walk():
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     return motion, fit(motion)
 
 

@@ -30,8 +30,8 @@ from poise.show.scene import (
     Vectors,
 )
 from poise.terrain import Terrain
-from tests.chromium import needs_browser, opened, pixels, projected, seek, until
-from tests.clips import first_cases
+from tests.chromium import needs_browser, opened, pixels, projected, seek, still, until
+from tests.clips import first_cases, sample_clip
 from tests.record_figures import sliding_track
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_shaders_asked_for_ahead_are_those_that_are_used(browser: Browser, tmp_p
 
 
 def test_joints_stand_where_kinematics_says(browser: Browser, tmp_path: Path) -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     result = poise.simulate(motion, terrain=Terrain.rough(0.2, 3), pushes=[poise.Push("chest", (300.0, 0.0, 0.0), 1.0)])
     scene = poise.scene_of(result)
     with opened(browser, written(scene, tmp_path)) as page:
@@ -286,10 +286,7 @@ def test_keys(browser: Browser, tmp_path: Path) -> None:
 def test_a_still_page_draws_nothing(browser: Browser, tmp_path: Path) -> None:
     with opened(browser, written(everything(), tmp_path)) as page:
         seek(page, 1.0)
-        page.wait_for_timeout(300)
-        drawn = page.evaluate("window.poise.stats.pictures")
-        page.wait_for_timeout(400)
-        assert page.evaluate("window.poise.stats.pictures") == drawn
+        still(page, "window.poise.stats.pictures")
 
 
 @pytest.mark.long

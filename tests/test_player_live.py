@@ -15,8 +15,8 @@ import pytest
 import poise
 from poise.show.scene import Control, Plot, Points, Row, Scene, Series, Vectors
 from poise.terrain import Terrain
-from tests.chromium import needs_browser, opened, pixels, until
-from tests.clips import first_cases
+from tests.chromium import needs_browser, opened, pixels, still, until
+from tests.clips import first_cases, sample_clip
 from tests.record_figures import sliding_track
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def test_two_pages_see_the_same_and_a_new_scene_keeps_the_camera(browser: Browse
         distance = "Math.hypot(...window.poise.view.eye.map((v, k) => v - window.poise.view.target[k]))"
         one.mouse.move(450, 250)
         one.mouse.wheel(0, 400)
-        one.wait_for_timeout(400)
+        still(one, distance)
         before, known = one.evaluate(distance), one.evaluate("window.poise.time")
         feed.viewer.show(live_scene("Another"))
         until(one, "document.querySelector('#title').textContent === 'Another'")
@@ -294,7 +294,7 @@ def test_a_dragged_figure_answers(browser: Browser) -> None:
     from poise.show.live import LiveRun
     from poise.show.live_clip import LiveClip
 
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = poise.Character.fit(motion)
     chest = character.bodies[character.roles["chest"]].name
     with poise.Viewer(is_opened=False) as viewer:

@@ -14,7 +14,7 @@ from poise.edit import Poser, pose
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.poses import standing
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_places_out_of_reach_are_pulled_at_and_end_no_run(adult: Character) -> N
 
 
 def test_an_animal_lowers_its_head() -> None:
-    motion = poise.load(poise.sample_path("quadruped.bvh"))
+    motion = sample_clip("quadruped")
     character = Character.fit(motion)
     start = poise.motion_to_q(character, motion)[0]
     x, y, z = body_positions(character, start[None])[0, character.body_index("head")]

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-import poise
 from poise.body import Character, fit
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core.errors import MotionWarning
@@ -22,7 +21,7 @@ from poise.filter.simulate import Live, simulate
 from poise.filter.steps import SteppingBack
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 from tests.filter_runs import walk
 from tests.test_filter import assert_exact, glitched
 
@@ -327,7 +326,7 @@ def test_a_foot_that_lands_later_comes_to_rest_before_it_is_down() -> None:
 
 
 def test_a_push_after_the_end_is_told_in_python_too() -> None:
-    clip = poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    clip = sample_clip("walk", 0.3)
     with pytest.warns(MotionWarning, match="'chest' starts at 9 s, but the clip ends at 0.3"):
         simulate(clip, pushes=[Push("chest", (0.0, 100.0, 0.0), start=9.0)])
 

@@ -17,12 +17,11 @@ from poise.intake import table as tables
 from poise.intake.figure import Figure, find_gait, find_swing, least_gravity
 from poise.intake.reading import _rate, agrees_on, doubted
 from poise.intake.scale import Scale, runners_fall, scale_candidates, steps_keep_time
-from poise.samples import sample_path
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 
 
 def walk() -> Motion:
-    return replace(poise.io.load(sample_path("walk")), source=None)
+    return replace(sample_clip("walk"), source=None)
 
 
 def told(motion: Motion) -> object:

@@ -49,12 +49,12 @@ from poise.spacetime.style import LEAST_CHANGE
 from poise.synthesis import synthesize
 from poise.terrain import Terrain
 from tests.chromium import launched, needs_browser, opened
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 
 def loaded(frames: int = 40) -> tuple[Motion, Character]:
     """The sample's first frames."""
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = Character.fit(motion)
     kept = replace(
         motion, times=motion.times[:frames], translations=motion.translations[:frames],
@@ -257,7 +257,7 @@ def test_offsets_of_drawn_clips_may_change_from_frame_to_frame() -> None:
 
 @pytest.mark.long
 def test_a_loop_is_solved_with_a_knot_in_each_frame() -> None:
-    walk = poise.load(poise.sample_path("walk"))
+    walk = sample_clip("walk")
     some = slice(12, 144, 4)
     clip = replace(
         walk, times=np.arange(33) / 16.0, translations=walk.translations[some], rotations=walk.rotations[some],
@@ -312,7 +312,7 @@ def test_a_seam_is_mended_where_keeping_the_ends_would_leave_more_over_three_rou
 
 @pytest.mark.long
 def test_the_ends_of_a_loop_stay_where_mending_its_seam_would_leave_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = poise.load(poise.sample_path("walk"))
+    whole = sample_clip("walk")
     clip = whole.cut(float(whole.times[12]), float(whole.times[143]))
     assert find_loop(clip).is_loop
     left = iter((1.0, 1.0, 0.0))  # with the seam mended, before, and with the ends kept
@@ -406,7 +406,7 @@ def test_a_root_without_a_budget_stays(walk: tuple[Motion, Character]) -> None:
 
 def test_a_wrong_time_base_is_refused() -> None:
     with pytest.raises(InvalidValue, match="frame rate or its size is wrong"):
-        repair(poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2))
+        repair(sample_clip("hover_hop").cut(2.2, 3.2))
 
 
 def test_a_time_base_that_only_short_flights_let_pass_is_named(
@@ -424,7 +424,7 @@ def test_a_time_base_that_only_short_flights_let_pass_is_named(
 
 @pytest.mark.long
 def test_a_wrong_time_base_may_be_trusted_and_a_smaller_budget_leaves_more() -> None:
-    hop = poise.load(poise.sample_path("hover_hop")).cut(2.2, 3.2)
+    hop = sample_clip("hover_hop").cut(2.2, 3.2)
     left = [
         repair(hop, budget=Budget.parse(text), trust_time=True).report["after"]["force_rms"]
         for text in ("joint 6deg, root 10cm", "joint 0.5deg, root 5mm")
@@ -497,7 +497,7 @@ def test_the_command_writes_clip_and_report(tmp_path: Path) -> None:
     from poise.cli import app
 
     clip, out, report = tmp_path / "walk.bvh", tmp_path / "mended.bvh", tmp_path / "mended.json"
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.0), clip)
+    poise.save(sample_clip("walk", 1.0), clip)
     words = ["--interval", "0.2:0.8", "--budget", "joint 2deg, root 1cm", "--keep", "hands", "--report", str(report)]
     done = CliRunner().invoke(app, ["edit", "repair", str(clip), "-o", str(out), *words])
     assert done.exit_code == 0, done.output
@@ -538,12 +538,12 @@ def test_captured_jumps_become_physical_within_small_changes(
 
 @pytest.mark.long
 def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
-    hop = ballistic(poise.load(poise.sample_path("hover_hop"))).motion
+    hop = ballistic(sample_clip("hover_hop")).motion
     wanted = [f for f in findings_of(hop) if f.fails and f.name in REPAIRED]
     assert {"balance", "spin"} <= {f.name for f in wanted}
     shift = f"{6.0 * fit(hop).leg_scale:.2g} cm"  # as the root's budget goes with the leg
     assert all(f"within 6° and {shift}: poise edit repair (not tried" in f.cures[-1].text for f in wanted)
-    clip = analyze(poise.load(poise.sample_path("walk")).cut(0.0, 2.0))
+    clip = analyze(sample_clip("walk", 2.0))
     before, after, turn, shift = Cures().repaired(clip) or (0.0, 0.0, 0.0, 0.0)
     assert 0.0 < after < before
     assert 0.0 < turn <= 6.0
@@ -552,7 +552,7 @@ def test_a_check_names_the_repair_and_tries_it_when_asked() -> None:
 
 @pytest.mark.long
 def test_mend_repairs_what_flights_and_spin_leave() -> None:
-    edited = mend(poise.load(poise.sample_path("hover_hop")))
+    edited = mend(sample_clip("hover_hop"))
     assert [step["tool"] for step in edited.report["steps"]] == ["ballistic", "spin", "repair"]
     assert edited.report["after"]["findings"] == []
 
@@ -753,7 +753,7 @@ def test_a_clip_on_a_slope_is_repaired_on_it(walk: tuple[Motion, Character]) -> 
 
 
 def test_the_first_stair_of_a_clip_carries_in_its_repair() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 1.0)
+    motion = sample_clip("walk", 1.0)
     character = fit(motion)
     up = poise.simulate(motion, character, terrain=Terrain.parse("stairs:0.12,0.3")).motion
     report = repair(up, character, verify=False).report  # the clip carries its ground
@@ -765,7 +765,7 @@ def test_the_first_stair_of_a_clip_carries_in_its_repair() -> None:
 
 @pytest.mark.long
 def test_a_clip_on_stairs_is_repaired_on_them() -> None:
-    motion = poise.load(poise.sample_path("walk")).cut(0.0, 3.0)
+    motion = sample_clip("walk", 3.0)
     character = fit(motion)
     up = poise.simulate(motion, character, terrain=Terrain.parse("stairs:0.12,0.6")).motion
     bare = replace(up, source=None)
@@ -885,7 +885,7 @@ def test_a_clip_that_no_small_change_makes_physical_is_left_alone_unless_a_budge
 
 
 def test_ends_that_nearly_meet_stay_where_they_are() -> None:
-    motion = poise.load(poise.sample_path("walk"))
+    motion = sample_clip("walk")
     character = Character.fit(motion)
     # one round of the walk, less or more: how it was found does not matter, as long as it is no loop by the book
     best = None
@@ -984,7 +984,7 @@ def test_a_flight_of_the_earth_becomes_one_of_the_moon() -> None:
 
 def hop() -> tuple[Motion, Character]:
     """The sample with one flight."""
-    motion = poise.load(poise.sample_path("hover_hop"))
+    motion = sample_clip("hover_hop")
     return motion, Character.fit(motion)
 
 

@@ -18,8 +18,8 @@ from poise.analysis.export import clip_of, export
 from poise.cli.app import app
 from poise.core import rotations
 from poise.io.mjcf import Robot, read_robot
-from poise.samples import sample_path
 from poise.tracking.robots import figure_of_robot
+from tests.clips import sample_clip
 from tests.robots import ROBOT, robot_file, steps_in_place
 
 SMALL = ROBOT.replace('<geom type="mesh" mesh="arm"/>', "").replace(
@@ -246,7 +246,7 @@ def test_hinges_that_stand_together_are_one_joint(robot: Robot) -> None:
 
 def test_a_robot_follows_a_person_on_its_own_feet(robot: Robot, tmp_path: Path) -> None:
     walk = tmp_path / "walk.bvh"
-    poise.save(poise.load(sample_path("walk")).cut(0.0, 1.6), walk)
+    poise.save(sample_clip("walk", 1.6), walk)
     run = CliRunner().invoke(
         app,
         ["export", "mjlab", str(walk), "--robot", str(robot_file(tmp_path)), "-o", str(tmp_path / "w.npz"), "--json"],

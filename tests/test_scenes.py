@@ -24,14 +24,14 @@ from poise.show.pack import pack
 from poise.show.physics import with_physics
 from poise.show.scene import Arrow, Curve, Label, Points, Polygon, Scene, Skin, Vectors, file_name, track_of_motion
 from poise.terrain import Terrain
-from tests.clips import MOTIONS, needs_motions
+from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.edit_clips import hop
 from tests.record_figures import sliding_track
 
 
 @pytest.fixture(scope="module")
 def walk() -> poise.Motion:
-    return poise.load(poise.sample_path("walk"))
+    return sample_clip("walk")
 
 
 @pytest.fixture(scope="module")

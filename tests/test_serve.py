@@ -23,6 +23,7 @@ from poise.serve import jobs as table
 from poise.serve import server as served
 from poise.serve.messages import packed
 from poise.serve.server import Server
+from tests.clips import sample_clip
 
 
 def message_of(motion: Motion) -> dict[str, Any]:
@@ -44,7 +45,7 @@ def unpacked(data: dict[str, Any]) -> Any:
     return np.frombuffer(base64.b64decode(data["f8"]), dtype="<f8").reshape(data["shape"])
 
 
-WALK = poise.load(poise.sample_path("walk")).cut(0.0, 1.2)
+WALK = sample_clip("walk", 1.2)
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +151,7 @@ def test_check_mend_and_repair(server: Server) -> None:
 
 
 def test_overlays_and_a_flight_with_another_end(server: Server) -> None:
-    hop = poise.load(poise.sample_path("hover_hop"))
+    hop = sample_clip("hover_hop")
     seen = result(server, "overlays", {"motion": message_of(hop)})
     clip = poise.analyze(hop)
     np.testing.assert_allclose(unpacked(seen["com"]), clip.com, atol=1e-12)
@@ -179,7 +180,7 @@ def test_tracking(server: Server) -> None:
 
 
 def test_a_job_can_be_cancelled_and_the_next_one_is_done(server: Server) -> None:
-    long = poise.load(poise.sample_path("walk"))
+    long = sample_clip("walk")
     _, job = ask(server, "POST", "/jobs/repair", {"motion": message_of(long)})
     while ask(server, "GET", f"/jobs/{job['job']}")[1]["state"] == "waiting":
         time.sleep(0.01)
@@ -191,7 +192,7 @@ def test_a_job_can_be_cancelled_and_the_next_one_is_done(server: Server) -> None
 
 @pytest.mark.long
 def test_a_process_that_dies_takes_its_job_with_it(server: Server) -> None:
-    long = poise.load(poise.sample_path("walk"))
+    long = sample_clip("walk")
     _, job = ask(server, "POST", "/jobs/repair", {"motion": message_of(long)})
     while ask(server, "GET", f"/jobs/{job['job']}")[1]["state"] == "waiting":
         time.sleep(0.01)
@@ -277,7 +278,7 @@ def test_sizes_are_limited(server: Server) -> None:
 
 
 def test_too_many_jobs_are_refused(server: Server) -> None:
-    long = message_of(poise.load(poise.sample_path("walk")))
+    long = message_of(sample_clip("walk"))
     begun = [ask(server, "POST", "/jobs/repair", {"motion": long}) for _ in range(served.MAX_WAITING + 1)]
     assert [status for status, _ in begun] == [201] * served.MAX_WAITING + [429]
     for _, job in begun[-2::-1]:

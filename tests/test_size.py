@@ -24,8 +24,8 @@ from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.io import load, read_options, save
 from poise.phases import contacts
-from poise.samples import sample_path
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 
 SIZE = 64.0
 
@@ -44,7 +44,7 @@ STAIRS = {"stairs": (0.2, 0.6), "narrow": (0.17, 0.3), "ledges": (-0.3, 0.4)}
 def test_a_figure_of_any_size_does_the_same(
     ground: str, ahead: bool, pushed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    motion = load(sample_path("walk"))
+    motion = sample_clip("walk")
     motion = motion.frames(np.arange(motion.frame_count // 2))
     runs = []
     for size in (1.0, SIZE):
@@ -84,7 +84,7 @@ def test_a_figure_of_any_size_does_the_same(
 def test_a_character_read_in_another_unit_than_its_clip_is_told(tmp_path: Path) -> None:
     """A rig and its clip that say no unit, one read in inches and one in centimeters."""
     clip, rig = tmp_path / "clip.bvh", tmp_path / "rig.toml"
-    walk = load(sample_path("walk"))
+    walk = sample_clip("walk")
     save(walk.frames(np.arange(40)), clip)
     motion = load(clip, unit="cm")
     large = fit(load(clip, unit="inch"))

@@ -30,7 +30,7 @@ from poise.synthesis.poses import places_of, standing, stands, upright
 from poise.synthesis.prepared import prepared, soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 
 def lying(character: Character) -> Character:
@@ -309,7 +309,7 @@ def test_a_dancer_fitted_to_a_dance_stands() -> None:
 
 
 def test_every_skeleton_faces_ahead_and_knows_it() -> None:
-    own = fit(poise.io.load(poise.sample_path("walk")))
+    own = fit(sample_clip("walk"))
     at_rest = places_of(own, upright(own))
     left = at_rest[own.roles["left_hip"]] - at_rest[own.roles["right_hip"]]
     assert abs(left[1]) < 0.1 * abs(left[0]), "its file's figure looks along −y"

@@ -21,7 +21,7 @@ import poise
 from poise.cli.app import run
 from poise.core.errors import PoiseError
 from poise.io.files import all_or_none, write_atomically
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX permissions and signals")
 
@@ -67,7 +67,7 @@ def sentence(said: str) -> str:
 
 @pytest.fixture
 def clip(tmp_path: Path) -> Path:
-    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.3), tmp_path / "clip.bvh")
+    poise.save(sample_clip("walk", 0.3), tmp_path / "clip.bvh")
     return tmp_path / "clip.bvh"
 
 

@@ -14,6 +14,7 @@ import poise
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.phases.floor import carried_ground, carrying, laid_under
 from poise.terrain import Terrain
+from tests.clips import sample_clip
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_a_platform_file_that_is_not_text(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("terrain", [Terrain.stairs(0.17, 0.3, distance=0.4), Terrain.step(0.1, distance=-2.0)])
 def test_a_clip_carries_its_stairs_where_they_lie(terrain: Terrain, tmp_path: Path) -> None:
-    walk = poise.load(poise.sample_path("walk"))
+    walk = sample_clip("walk")
     laid = laid_under(terrain, walk, 0.0)
     poise.save(carrying(walk, laid), tmp_path / "stairs.bvh")
     kept = carried_ground(poise.load(tmp_path / "stairs.bvh"))

@@ -28,12 +28,13 @@ from poise.tracking.retarget import STEPPING, Retargeter, Role, Standing, center
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed, no_faster
 from tests import clips
+from tests.clips import sample_clip
 from tests.oracle import Oracle
 
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk"))
+    return sample_clip("walk")
 
 
 @pytest.fixture(scope="module")

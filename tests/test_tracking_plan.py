@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-import poise
 from poise.body.character import figure
 from poise.body.posing import motion_to_q
 from poise.tracking.plan import FARTHEST, detour_of
 from poise.tracking.run import recorded_actor
 from poise.tracking.tracker import PerformanceTracker
+from tests.clips import sample_clip
 
 RATE, DT = 3.5, 1.0 / 120.0
 
@@ -34,7 +34,7 @@ def test_a_detour_ends_where_the_force_comes_back() -> None:
 
 
 def test_the_future_of_a_recorded_actor_moves_the_center_of_mass_alone() -> None:
-    actor = recorded_actor(poise.load(poise.sample_path("walk")).cut(0.0, 1.5))
+    actor = recorded_actor(sample_clip("walk", 1.5))
     child = figure("child")
     given = actor.since(actor.begin)
     led = PerformanceTracker(child, actor.character, floor=0.0, **given)
@@ -56,11 +56,11 @@ def test_the_future_of_a_recorded_actor_moves_the_center_of_mass_alone() -> None
 
 def test_a_run_is_the_same_a_second_time() -> None:
     """Planning ahead leaves nothing behind in the tracker: steps begin at the first pose."""
-    actor = recorded_actor(poise.load(poise.sample_path("walk")).cut(0.0, 0.5))
+    actor = recorded_actor(sample_clip("walk", 0.5))
     child, out = figure("child"), []
     for _ in range(2):
         tracker = PerformanceTracker(child, actor.character, floor=0.0, **actor.since(actor.begin))
         out.append(np.array([tracker.step(pose) for pose in actor.poses]))
     assert np.array_equal(out[0], out[1])
-    first = motion_to_q(actor.character, poise.load(poise.sample_path("walk")).cut(0.0, 0.5))[0]
+    first = motion_to_q(actor.character, sample_clip("walk", 0.5))[0]
     assert np.abs(actor.poses[0] - first).max() < 1e-9

@@ -16,14 +16,14 @@ from poise.tracking.losing import Counts
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal, Trunk, leans, pelvis_drop
 from poise.tracking.targets import TargetGenerator
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 LEVEL = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk"))
+    return sample_clip("walk")
 
 
 @pytest.fixture(scope="module")

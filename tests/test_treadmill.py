@@ -17,13 +17,14 @@ from poise.core.motion import Motion
 from poise.filter.forces import Force
 from poise.filter.treadmill import Treadmill
 from poise.world import Clip
+from tests.clips import sample_clip
 
 VELOCITY = {"walk": np.array([0.0, -1.07, 0.0]), "quadruped": np.array([0.0, -1.45, 0.0])}
 """Of the samples, from their first to their last frame [m/s]."""
 
 
 def sample(name: str) -> Motion:
-    return replace(poise.load(poise.sample_path(name)), source=None).cut(0.0, 3.0)
+    return replace(sample_clip(name), source=None).cut(0.0, 3.0)
 
 
 def on_the_spot(name: str) -> Motion:
@@ -63,7 +64,7 @@ def test_a_walk_without_its_travel_has_the_same_contacts_and_reacts_as_with_it(n
 
 @pytest.mark.parametrize(("after", "seconds"), [("path", 3.2), ("blend", 6.6)])
 def test_under_a_figure_that_fell_the_floor_stops(after: str, seconds: float) -> None:
-    whole = replace(poise.load(poise.sample_path("walk")), source=None).cut(0.0, seconds)
+    whole = replace(sample_clip("walk"), source=None).cut(0.0, seconds)
     moved = whole.translations.copy()
     moved[:, 0] -= whole.times[:, None] * VELOCITY["walk"]
     motion = replace(whole, translations=moved)

@@ -16,11 +16,12 @@ from poise.cli.app import run
 from poise.core import rotations
 from poise.edit import vary
 from poise.samples import sample_path
+from tests.clips import sample_clip
 
 
 @pytest.fixture(scope="module")
 def walk() -> poise.Motion:
-    return poise.load(sample_path("walk.bvh"))
+    return sample_clip("walk")
 
 
 def test_a_variant_follows_from_its_seed_and_number(walk: poise.Motion) -> None:
@@ -105,7 +106,7 @@ def test_variants_too_near_the_clip_are_counted_with_the_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = tmp_path / "short.bvh"
-    poise.save(poise.load(sample_path("walk.bvh")).cut(0.0, 0.8), short)
+    poise.save(sample_clip("walk", 0.8), short)
     place = tmp_path / "variants"
     monkeypatch.setattr(vary, "APART", 1e6)
     asked = ["vary", str(short), "-o", str(place), "--jobs", "1", "-n", "3"]
@@ -150,7 +151,7 @@ def test_a_run_writes_table_page_and_sheet_and_goes_on(tmp_path: Path, capsys: p
 @pytest.mark.long
 def test_parts_that_go_on_leave_nothing_out(tmp_path: Path) -> None:
     short = tmp_path / "short.bvh"
-    poise.save(poise.load(sample_path("walk.bvh")).cut(0.0, 0.8), short)
+    poise.save(sample_clip("walk", 0.8), short)
     place = tmp_path / "variants"
     asked = ["vary", str(short), "-o", str(place), "--jobs", "1", "--no-sheet", "--resume"]
     for count, part in (("3", "1/2"), ("6", "1/2"), ("6", "2/2")):

@@ -23,7 +23,7 @@ from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, Jo
 from poise.step.solve import respond, solve_step
 from poise.world import World, contacts, read_scene, rubble
 from poise.world.contacts import natural_residual, project, split, split_cones, sweep_contacts
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 from tests.figures import FIGURES, random_state
 
 PLANE = '<geom type="plane" size="20 20 1" friction="0.5 0.005 0.0001"/>'
@@ -35,7 +35,7 @@ def scene(*bodies: str) -> str:
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk.bvh")).cut(0.0, 3.0)
+    return sample_clip("walk", 3.0)
 
 
 def heading(motion: Motion) -> tuple[np.ndarray, np.ndarray]:

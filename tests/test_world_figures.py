@@ -24,7 +24,7 @@ from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
 from poise.world.stands import stands_of
-from tests.clips import MOTIONS, first_cases, needs_motions
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 CRATE = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/><body name="crate" pos="0.1 -0.5 0.2"><freejoint/>'
@@ -35,7 +35,7 @@ CRATE = (
 @pytest.fixture(scope="module")
 def walk() -> Motion:
     """Four seconds, at whose end it stops: the whole sample loops, so a world would prepare a minute of it."""
-    return poise.load(poise.sample_path("walk.bvh")).cut(0.0, 4.0)
+    return sample_clip("walk", 4.0)
 
 
 @pytest.fixture(scope="module")
@@ -680,7 +680,7 @@ def test_names_and_drivers_that_make_no_sense_are_refused(person: poise.Characte
         world.drive("bob", Ragdoll())
     with pytest.raises(UnknownName, match="tail"):
         world.push("ada", poise.Push("tail", (1.0, 0.0, 0.0)))
-    other = poise.load(poise.sample_path("quadruped.bvh"))
+    other = sample_clip("quadruped")
     with pytest.raises(InvalidValue, match="another skeleton"):
         world.drive("ada", Clip(other))
     with pytest.raises(InvalidValue, match="no character"):

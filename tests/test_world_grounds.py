@@ -12,12 +12,12 @@ from poise.core.errors import FileFormatError, InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.world import Clip, Ragdoll, Stream, World
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 
 
 @pytest.fixture(scope="module")
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk.bvh")).cut(0.0, 4.0)
+    return sample_clip("walk", 4.0)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ from poise.show import EXTENSIONS, record
 from poise.show.motion_scene import scene_of_motion
 from poise.show.page import passing_page
 from tests import test_io_asf_amc, test_io_deepmimic
-from tests.clips import first_cases
+from tests.clips import first_cases, sample_clip
 from tests.robots import robot_file
 from tests.test_robots import csv_of
 from tests.test_round_trips import figure
@@ -103,7 +103,7 @@ def of_export(system: str) -> Writer:
 
 @cache
 def walk() -> Motion:
-    return poise.load(poise.sample_path("walk")).cut(0.0, 0.3)
+    return sample_clip("walk", 0.3)
 
 
 def of_recording(suffix: str) -> Writer:
