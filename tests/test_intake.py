@@ -485,3 +485,11 @@ def test_a_figure_with_arms_that_is_smaller_than_anybody_who_walks_is_asked_for_
     assert "0.5 m tall" in size_doubt(anatomy_of(person(scale=0.3)), 0.5)
     assert size_doubt(anatomy_of(person(scale=0.5)), 0.85) == ""
     assert size_doubt(anatomy_of(dog()), 0.5) == ""
+
+
+def test_what_hangs_on_a_joint_beyond_the_skin_is_not_part_of_the_height() -> None:
+    names, z = ("hips", "chest", "head", "head_end", "head_end_end"), (0.9, 0.4, 0.2, 0.2, 0.4)
+    offsets, turns = np.array([(0.0, 0.0, at) for at in z]), np.tile(rotations.IDENTITY, (5, 1))
+    for skin, tall in ((np.array([9.0, 9.0, 9.0, 0.0, 0.0]), 0.8), (None, 1.2)):
+        skeleton = Skeleton(names, np.arange(5) - 1, offsets, turns, (), skin=skin)
+        assert height_of(skeleton) == pytest.approx(tall)

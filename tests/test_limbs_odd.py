@@ -697,3 +697,28 @@ def test_an_arm_in_pieces_ends_at_its_hand() -> None:
     arms += [("forearm.*", "elbow.*", (0.0, 0.13, 0.0)), ("wrist.*", "forearm.*", (0.0, 0.13, 0.0))]
     found = limbs(fit(figure([*trunk, *both(*legs, *arms)]).skeleton))
     assert found["left_arm"] == ["clavicle.L", "shoulder.L", "elbow.L", "wrist.L"]
+
+
+def test_arms_beside_wide_wings_are_front_legs() -> None:
+    trunk: list[Row] = [("hip", "", (0.0, 0.0, 1.0)), ("chest", "hip", (0.9, 0.0, 0.1))]
+    trunk += [("neck", "chest", (0.3, 0.0, 0.2)), ("head", "neck", (0.3, 0.0, 0.1))]
+    trunk += [("tail", "hip", (-0.9, 0.0, 0.0)), ("tail1", "tail", (-0.9, 0.0, 0.0)), ("tail2", "tail1", (-0.9, 0, 0))]
+    hind = [("thigh.*", "hip", (0.0, 0.2, 0.0)), ("shin.*", "thigh.*", (0.1, 0.0, -0.5))]
+    hind += [("foot.*", "shin.*", (-0.1, 0.0, -0.45))]
+    front = [("upper_arm.*", "chest", (0.1, 0.2, -0.1)), ("forearm.*", "upper_arm.*", (0.0, 0.0, -0.9))]
+    wings = [("w1.*", "chest", (0.0, 0.1, 0.3)), ("w2.*", "w1.*", (0.0, 2.0, 0.5)), ("w3.*", "w2.*", (0.0, 2.0, 0.0))]
+    wings += [("w4.*", "w3.*", (0.0, 2.0, 0.0))]
+    found = limbs(fit(figure([*trunk, *both(*hind, *front, *wings)]).skeleton))
+    assert found["left_front_leg"] == ["upper_arm.L", "forearm.L"]
+
+
+def test_a_trunk_that_bears_no_limbs_is_no_neck() -> None:
+    rows: list[Row] = [("body", "", (0.0, 0.0, 1.0)), ("torso", "body", (0.0, 0.0, 0.4))]
+    rows += [("spine_1", "body", (0.0, 0.0, 0.01)), ("spine_2", "spine_1", (0.0, 0.0, 0.25))]
+    rows += [("skull", "spine_2", (0.0, 0.0, 0.2)), ("top", "skull", (0.0, 0.0, 0.15))]
+    arms = [("arm.*", "torso", (0.0, 0.2, 0.0)), ("lower_arm.*", "arm.*", (0.0, 0.3, 0.0))]
+    arms += [("palm.*", "lower_arm.*", (0.0, 0.3, 0.0))]
+    legs = [("thigh.*", "body", (0.0, 0.1, 0.0)), ("shin.*", "thigh.*", (0.0, 0.0, -0.5))]
+    legs += [("foot.*", "shin.*", (0.0, 0.0, -0.45))]
+    found = limbs(fit(figure([*rows, *both(*arms, *legs)]).skeleton))
+    assert found["neck"][0] == "skull"

@@ -133,7 +133,7 @@ class JointTree(Branches):
                 ):
                     continue
                 is_limb = is_image and min(self.bone_count(a), self.bone_count(b)) > 2
-                least = SMALL if is_limb or (mirrored and "leg" in hints(names[a])) else 0.1
+                least = SMALL if is_limb or (mirrored and hints(names[a]) & {"leg", "arm"}) else 0.1
                 most = 0.9 if mirrored else 0.5 if alike or is_image else 0.12
                 if unlike < most and min(self.weight(a), self.weight(b)) >= least:
                     scored.append((unlike - (1.0 if mirrored else 0.5 if is_image else 0.0), a, b))

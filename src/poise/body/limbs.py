@@ -114,7 +114,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
         elif kid == head:
             chains.append(Chain("neck", "", "", hub, _to_head(tree, tree.path(kid))))
         elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
-            chains += _spine_and_neck(tree, chain) if hub == root and not hubs else [chain]
+            is_trunk = hub == root and (not hubs or "trunk" in hints(poses.skeleton.names[chain.joints[0]]))
+            chains += _spine_and_neck(tree, chain) if is_trunk else [chain]
             chains += [] if leg_pair is not None else _beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
@@ -355,7 +356,7 @@ def _pair_kind(
     if called and (hub, *pair) not in called:  # a cloak may be longer than the arms
         return "other", ""
     rivals = [tree.worth(p[1]) for p in called or beside]
-    least = SMALL if min(map(tree.bone_count, pair)) > 2 else LIMB
+    least = SMALL if called or min(map(tree.bone_count, pair)) > 2 else LIMB
     if _is_wing(tree, (hub, *pair)) or weight < max(rivals) or tree.weight(pair[0]) < least:
         return "other", ""
     return ("leg", "front") if four_legged else ("arm", "")

@@ -434,7 +434,11 @@ def height_in_meters(text: str | float) -> float:
 
 
 def _rest_height(skeleton: Skeleton) -> float:
-    """Height of the rest pose, tips and all [m]."""
+    """Height of the rest pose, tips and all; of joints beyond the skin only the first marks where it ends [m]."""
     places, turned = skeleton.rest
     tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in skeleton.end_sites]
-    return float(np.ptp(np.concatenate([places, np.reshape(tips, (-1, 3))])[:, 2]))
+    skin, shown = skeleton.skin, np.ones(skeleton.joint_count, dtype=bool)
+    if skin is not None and skin.any():
+        has_skin = np.array([skin[skeleton.carried_by(j)].any() for j in range(skeleton.joint_count)])
+        shown[1:] = has_skin[1:] | has_skin[skeleton.parents[1:]]
+    return float(np.ptp(np.concatenate([places[shown], np.reshape(tips, (-1, 3))])[:, 2]))
