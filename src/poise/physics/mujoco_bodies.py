@@ -371,13 +371,14 @@ class Bodies:
             forces: Generalized forces that act besides gravity, shape (nv,).
         """
         d, v, dt = self._d, self.v.copy(), self._dt
-        acts = self._toward + forces[self._free_dofs]
-        fall = np.append(self.gravity, np.zeros(3))
         v[self._free_dofs[:, :3]] += dt * self.gravity
-        v[self._free_dofs[self.is_asleep[self._free]]] = 0.0
-        for k in np.flatnonzero(acts.any(axis=1) | self._helping.any(axis=(1, 2))).tolist():
-            dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
-            v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])
+        if self.is_asleep[:-1].any():
+            v[self._free_dofs[self.is_asleep[self._free]]] = 0.0
+        if forces.any() or self._toward.any() or self._helping.any():
+            acts, fall = self._toward + forces[self._free_dofs], np.append(self.gravity, np.zeros(3))
+            for k in np.flatnonzero(acts.any(axis=1) | self._helping.any(axis=(1, 2))).tolist():
+                dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
+                v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])
         for tree, block in self._block.items():
             dofs = self._dofs(tree)
             acts = d.qfrc_passive[dofs] - d.qfrc_bias[dofs] + forces[dofs]

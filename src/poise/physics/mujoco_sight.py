@@ -60,29 +60,30 @@ class Sight:
         root, line, aside = bodies.q[bodies.figure_q[figure]][:2], np.zeros(6), np.array([-way[1], way[0]])
         comes = seconds * bodies.approaches(others, way)
         met: dict[int, tuple[float, float]] = {}
-        for part in own.tolist():
-            place, moved = d.geom_xpos[part] + left * np.append(aside, 0.0), ahead.geom_xpos[part]
-            between, size = d.geom_xpos[others] - place, m.geom_rbound[others] + m.geom_rbound[part]
-            along = between[:, :2] @ way
-            near = (along > -size) & (along < reach + comes + size)
-            near &= (np.abs(between[:, :2] @ aside) < size) & (np.abs(between[:, 2]) < size)
-            for k in np.flatnonzero(near).tolist():
-                other, gone, far, normal = int(others[k]), 0.0, 0.0, np.zeros(3)
-                moved[:] = place
-                for _ in range(TRIES):
-                    far = float(mujoco.mj_geomDistance(m, ahead, part, other, 99.0, line))
-                    if abs(far) > APART:
-                        normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
-                    if far < TOUCH or gone > reach + comes[k]:
-                        break
-                    gone += far
-                    moved[:2] += far * way
-                is_inside = bool(left) and gone == 0.0
-                if far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal))):
-                    body = int(bodies.geom_body[other])
-                    thing, at = int(self._thing[body]), float((line[3:5] - root) @ way) - float(comes[k])
-                    old = met.get(thing, (np.inf, np.inf))
-                    met[thing] = min(at, old[0]), min(bodies.resistance(body, line[3:], way), old[1])
+        centers, sizes = d.geom_xpos, m.geom_rbound
+        places = centers[own] + left * np.append(aside, 0.0)
+        between, size = centers[others] - places[:, None], sizes[others] + sizes[own][:, None]
+        along = between[..., :2] @ way
+        near = (along > -size) & (along < reach + comes + size)
+        near &= (np.abs(between[..., :2] @ aside) < size) & (np.abs(between[..., 2]) < size)
+        for number, k in np.argwhere(near).tolist():
+            part, other, gone, far, normal = int(own[number]), int(others[k]), 0.0, 0.0, np.zeros(3)
+            moved = ahead.geom_xpos[part]
+            moved[:] = places[number]
+            for _ in range(TRIES):
+                far = float(mujoco.mj_geomDistance(m, ahead, part, other, 99.0, line))
+                if abs(far) > APART:
+                    normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
+                if far < TOUCH or gone > reach + comes[k]:
+                    break
+                gone += far
+                moved[:2] += far * way
+            is_inside = bool(left) and gone == 0.0
+            if far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal))):
+                body = int(bodies.geom_body[other])
+                thing, at = int(self._thing[body]), float((line[3:5] - root) @ way) - float(comes[k])
+                old = met.get(thing, (np.inf, np.inf))
+                met[thing] = min(at, old[0]), min(bodies.resistance(body, line[3:], way), old[1])
         return max(0.0, min([reach, *(at for at, weight in met.values() if weight >= least)]))
 
     def _tops(self) -> Array:

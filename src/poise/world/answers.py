@@ -96,6 +96,8 @@ def felt_by(bodies: Bodies, number: int, touches: Touches, p: Array, *, ground: 
         dt: Length of the step [s].
     """
     k, side = np.nonzero(bodies.figure_of[touches.trees] == number)
+    if not len(k):
+        return []
     mine = touches.trees[k, 1 - side] >= (0 if ground else -1)
     k, side = k[mine], side[mine]
     sign = np.where(side == 0, -1.0, 1.0)[:, None]
@@ -122,7 +124,8 @@ def parting(gaps: Array, apart: Array, *, dt: float, scale: float) -> Array:
     out = np.zeros((len(gaps), 3))
     deep = np.maximum(-gaps - SLOP * scale, 0.0)
     out[:, 0] = np.where(gaps > 0.0, -gaps / dt, np.minimum(RECOVERED * deep / dt, FASTEST * scale))
-    out[len(gaps) - len(apart) :] = -np.clip(RECOVERED * apart / dt, -FASTEST, FASTEST)
+    if len(apart):
+        out[-len(apart) :] = -np.clip(RECOVERED * apart / dt, -FASTEST, FASTEST)
     return out
 
 
@@ -368,26 +371,19 @@ def agree(
     label_islands(touches.trees, bodies.is_exact, label, np.empty(bodies.tree_count, dtype=np.int64))
 
     def solve(own: Index, v: Array, p: Array, *, is_linked: bool) -> Impulses:
-        few = touches.of(own, bodies.width)
-        most = few.rows.shape[-1]
+        some, their, other, most = touches, answers, wanted, largest
+        if len(own) < len(start):
+            some = touches.of(own, bodies.width)
+            their, other, most = answers[own, ..., : some.rows.shape[-1]], wanted[own], largest[own]
         return solve_contacts(
-            few,
-            answers[own, ..., :most],
-            bodies.first,
-            bodies.width,
-            bodies.is_exact,
-            v,
-            wanted[own],
-            p,
-            largest[own],
-            mass,
+            some, their, bodies.first, bodies.width, bodies.is_exact, v, other, p, most, mass,
             [np.arange(len(own))] if is_linked else [],
-        )
+        )  # fmt: skip
 
     p, residual, wrong = start.copy(), np.zeros(len(start)), 0.0
     loose = np.flatnonzero(label < 0)
     p[loose], v, residual[loose] = solve(loose, free, start[loose], is_linked=False)
-    for island in np.unique(label[label >= 0]).tolist():
+    for island in np.unique(label[label >= 0]).tolist() if len(loose) < len(label) else ():
         own, mine = np.flatnonzero(label == island), [one for one in touched if label[one.contacts[0]] == island]
         along = [p[one.contacts].ravel() / dt for one in mine]
         known = [one.answer(force) for one, force in zip(mine, along)]

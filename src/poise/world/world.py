@@ -448,7 +448,7 @@ class World:
     def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
         """What the report tells of this step, and what the figures will feel."""
         bodies, dt, p = self.bodies, self.dt, found.p[:count]
-        own = Touches._make(array[:count] for array in touches)
+        own = touches if count == len(touches.gaps) else Touches._make(array[:count] for array in touches)
         on = bodies.figure_of[own.trees]
         self._ledger.note(
             contacts=float(count - len(bodies.apart) + bodies.asleep_count),
