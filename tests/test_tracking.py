@@ -24,6 +24,7 @@ from poise.step import Step, StepResult, solve_step
 from poise.tracking import PerformanceTracker, parse_roles, propose_roles
 from poise.tracking.actor import ActorMotion
 from poise.tracking.calibration import bend_of, put_on, standing_pose
+from poise.tracking.lists import settings_of
 from poise.tracking.retarget import STEPPING, Retargeter, Role, Standing, center_of_mass, end_body, heading, yaw_turn
 from poise.tracking.run import TrackResult, track
 from poise.tracking.smooth import Known, Smoother, calmed, no_faster
@@ -348,6 +349,13 @@ def test_nobody_holds_the_root(walk: Motion, walker: poise.Character, monkeypatc
     assert len(left) == tracker.counts.steps > 60
     assert tracker.counts.fallback_steps == 0
     assert max(left) < 1e-6
+
+
+def test_the_row_of_the_angular_momentum_lowers_its_rate(walk: Motion, walked: TrackResult) -> None:
+    child = figure("child")
+    without = track(walk, child, settings=replace(settings_of(child), momentum=0.0)).report
+    with_it = walked.report["angular_momentum_rate_rms_N_m"]
+    assert with_it < 0.6 * without["angular_momentum_rate_rms_N_m"]
 
 
 def test_the_soft_root_says_what_it_needs(walk: Motion, walker: poise.Character) -> None:

@@ -10,7 +10,16 @@ from poise.body.character import figure
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.tracking import PerformanceTracker
-from poise.tracking.balance import Return, Sway, alarm_of, balance, calm_return, must_carry, recovery_steps
+from poise.tracking.balance import (
+    Return,
+    Sway,
+    alarm_of,
+    balance,
+    calm_return,
+    must_carry,
+    recovery_steps,
+    stillness_of,
+)
 from poise.tracking.calibration import standing_pose
 from poise.tracking.losing import Counts
 from poise.tracking.smooth import calmed
@@ -208,6 +217,13 @@ def test_a_foot_comes_down_early_where_the_actor_lands_too_late(speed: float, sw
     for _ in range(15):
         foot.decide(0.2, swings, 1.0, goal, 0.0, others=True)
     assert not foot.stands
+
+
+@pytest.mark.parametrize(("rested", "stillness"), [(0.3, 0.0), (0.5, 0.5), (0.7, 1.0)])
+def test_an_actor_stands_once_no_foot_has_moved_for_a_while(rested: float, stillness: float) -> None:
+    feet = two_feet()
+    feet[0].rested, feet[1].rested = 9.0, rested
+    assert stillness_of(feet, 0.82) == pytest.approx(stillness)
 
 
 @pytest.mark.parametrize("root", ["hard", "strict"])

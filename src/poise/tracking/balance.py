@@ -385,6 +385,12 @@ def alarm_of(before: float, error: float, feet: Sequence[Foot], leg: float, dt: 
     return before + (1.0 - math.exp(-dt / (ALARMED if goal > before else RELIEVED))) * (goal - before)
 
 
+def stillness_of(feet: Sequence[Foot], leg: float) -> float:
+    """How much the actor stands, 0 … 1: one that walks may, from `WAITING` on, and does not step after `SETTLED`."""
+    rested = min(foot.rested for foot in feet) / math.sqrt(leg / HUMAN_LEG)
+    return min(1.0, max(0.0, (rested - WAITING) / (SETTLED - WAITING)))
+
+
 def calm_return(
     before: Return | None, quiet: float, error: float, feet: Sequence[Foot], leg: float, dt: float
 ) -> Return | None:

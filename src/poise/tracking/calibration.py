@@ -20,8 +20,8 @@ from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
-from poise.tracking.lists import Targets, dofs_of
-from poise.tracking.retarget import Role, Standing, end_body, heading, yaw_turn
+from poise.tracking.lists import Targets
+from poise.tracking.retarget import Role, Standing, dofs_of, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
 FULL_REACH = 0.965

@@ -35,7 +35,7 @@ from poise.step import AtLeast, Equal, Objective, Step, Within
 from poise.step import quantities as y
 from poise.terrain import Terrain
 from poise.tracking.pulls import carrying_torques, turning_pulls
-from poise.tracking.retarget import Role, end_body
+from poise.tracking.retarget import Role, dofs_of, end_body
 
 Terms = tuple[Sequence[Objective], Sequence[Equal | AtLeast | Within]]
 CARRYING = 1.6
@@ -43,8 +43,11 @@ CARRYING = 1.6
 CATCHING_TRUNK, CATCHING_NECK, CATCHING_STIFF, HELD_TURN = 10.0, 30.0, 4.0, 4.0
 """Pelvis and trunk of a character that catches itself, and its neck, weigh so much more, and turn so much more stiffly;
 the last is for one that is held [1]. Chosen on pushes of adult and child; that of the neck, on child and raptor."""
-CATCHING_COM, CATCHING_SPIN, FADING = 0.3, 10.0, 5.0
-"""Its center of mass weighs so much of the usual, its angular momentum so much more [1]; that fades so fast [1/s]."""
+CATCHING_COM, FADING = 0.3, 5.0
+"""Its center of mass weighs so much of the usual [1], its angular momentum fades so fast [1/s]."""
+STANDING_SPIN, CATCHING_SPIN = 0.1, 10.0
+"""Where the actor stands, the rate of the angular momentum over the inertia weighs so much, and so much more of one
+that catches itself [1]: on two feet, a trunk that turns keeps the balance."""
 ON_GROUND, RETURN_SHARE = 0.03, 0.3
 """Contact points this near the lowest one of a limb that stands are its sole, for a leg of 0.82 m [m]. One that is in
 the ground comes out by the second, a part of its depth, in a step [1]."""
@@ -65,7 +68,7 @@ class Settings:
         targeted, targeted_stiffness: Place of the end of a targeted limb; `targeted_turn` its orientation.
         knee: Knees of a leg that swings, bent as far as its way from hip to end needs; with `support_stiffness`.
         pose_support, pose_targeted, pose_trunk: Joints of these limbs; `pose_stiffness` of all.
-        momentum: Rate of the angular momentum over the inertia at rest; it fades with `momentum_rate` [1/s].
+        momentum: Rate of the angular momentum over √(mass · inertia) while the actor steps; `momentum_rate` fades it.
         tail_frequency, tail_damping: Spring of free limbs [rad/s], [1]; `tail` its weight.
         root: Weight of the root's wrench where it is soft, over mass² (force) and inertia² (moment).
         step_reach: How far a foot may be placed off its target to catch the body, in legs.
@@ -98,8 +101,8 @@ class Settings:
     pose_targeted: float = 0.01
     pose_trunk: float = 0.2
     pose_stiffness: float = 60.0
-    momentum: float = 0.1
-    momentum_rate: float = 0.0
+    momentum: float = 10.0
+    momentum_rate: float = 2.0
     tail: float = 1.0
     tail_frequency: float = 18.0
     tail_damping: float = 1.0
@@ -371,7 +374,8 @@ class Lists:
         ground: Ground,
         held: Index,
         softness: float,
-        alarm: float = 0.0,
+        alarm: float,
+        stillness: float,
     ) -> Terms:
         """The list of a step that follows the actor. It is the same in every step, with other numbers.
 
@@ -384,16 +388,17 @@ class Lists:
             held: Contact points of standing feet that carry.
             softness: 0 for nobody at the root, 1 for the soft root; above, it is held by that much more.
             alarm: How much the character catches itself by steps of its own, 0 … 1.
+            stillness: How much its actor stands, 0 … 1.
         """
         s, state = self.settings, step.state
         self._joints(state, q, v, targets, softness, alarm)
         self._com_pull[:], self._com_weight[:] = pull, s.com * CATCHING_COM**alarm
         self._places(state, targets, ground, held, step.dt)
         self._turns(state, targets)
-        rate = s.momentum_rate + FADING * alarm
-        self._spin_weight[:] = s.momentum * CATCHING_SPIN**alarm / self.inertia**2
-        if s.momentum:
-            self._spin_fade[:] = -rate * state.data.angular_momentum(1)
+        light = STANDING_SPIN * CATCHING_SPIN**alarm / self.inertia
+        spin = s.momentum / self.model.subtree_masses[1]
+        self._spin_weight[:] = (spin + stillness * (light - spin)) / self.inertia
+        self._spin_fade[:] = -(s.momentum_rate * (1.0 - stillness) + FADING * alarm) * state.data.angular_momentum(1)
         if self.free:
             self._springs(step, q, v)
         self._bounds(step, q, v, ground)
@@ -491,10 +496,3 @@ class Lists:
         self._bounds(step, q, v, ground)
         bounds = [term for term in self._terms[False][1] if term.name != "torque limits"]
         return objectives, [*bounds, self._within(y.JointTorque((6, self.model.nv)))]
-
-
-def dofs_of(character: Character, body: int) -> list[int]:
-    """Dofs of the joint of a body."""
-    first = character.v_addresses[body]
-    last = character.v_addresses[body + 1] if body + 1 < len(character.bodies) else character.nv
-    return list(range(first, last))

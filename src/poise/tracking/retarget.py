@@ -278,6 +278,13 @@ class Standing:
         return self.ends[leg] + ((self.bases[leg] - self.ends[leg]) @ across) * across
 
 
+def dofs_of(character: Character, body: int) -> list[int]:
+    """Dofs of the joint of a body."""
+    first = character.v_addresses[body]
+    last = character.v_addresses[body + 1] if body + 1 < len(character.bodies) else character.nv
+    return list(range(first, last))
+
+
 def end_body(character: Character, limb: str) -> int:
     """The body at the end of a limb: the foot of a leg, the last of others.
 

@@ -37,6 +37,7 @@ from poise.tracking.balance import (
     outside,
     recovery_steps,
     restlessness,
+    stillness_of,
 )
 from poise.tracking.calibration import Bend, in_style
 from poise.tracking.lists import Knees, Settings, Targets
@@ -75,6 +76,7 @@ class TargetGenerator:
         shift: How far targets are off the actor's way [m], shape (2,).
         catch: How far a foot has to step off to catch the body [m], shape (2,).
         alarm: How much the character catches itself by steps of its own, 0 … 1.
+        stillness: How much the actor stands, 0 … 1.
         is_held: Whether a force at the root brings the body back; set it before `balance`.
         unsteady: How far the capture point is off where the feet that stand want it, in legs.
     """
@@ -92,7 +94,7 @@ class TargetGenerator:
         self.motion, self.retargeter, self.feet = motion, retargeter, feet
         self.bends, self.dt, self.floor, self.terrain = bends, dt, floor, terrain
         self._bent: dict[str, Array] = {}
-        self.shift, self.catch, self.alarm = np.zeros(2), np.zeros(2), 0.0
+        self.shift, self.catch, self.alarm, self.stillness = np.zeros(2), np.zeros(2), 0.0, 0.0
         self._lean, self._force, self._over = np.zeros(2), np.zeros(2), np.zeros(2)
         self._return: Return | None = None
         self._quiet = 0.0
@@ -229,6 +231,7 @@ class TargetGenerator:
         error = math.hypot(off[0], off[1])
         self._return_calmly(own, wanted, error, feet)
         self.alarm = alarm_of(self.alarm, error, feet, ours.leg, self.dt)
+        self.stillness = stillness_of(feet, ours.leg)
         reach = settings.reach * (1.0 - self.alarm)
         found = balance(
             own,

@@ -376,9 +376,8 @@ class PerformanceTracker:
             pull = held_pull(goal.place[1], goal.velocity[1], goal.acceleration[1], com, speed)
         for softness in dict.fromkeys((self.softness, 1.0)):
             try:
-                terms = self.lists.following(
-                    step, self.q, self.v, self.targets, pull, ground, held, softness, generator.alarm
-                )
+                calm = generator.alarm, generator.stillness
+                terms = self.lists.following(step, self.q, self.v, self.targets, pull, ground, held, softness, *calm)
                 result = solve_step(step, *terms, costs=False)
                 break
             except StepInfeasible:
