@@ -5,9 +5,11 @@ Two capsules with the gap g, and the normal n from the second to the first where
     g + Δt n·(v₁ − v₂) + Δt² n·(J₁ a + b₁ − J₂ a − b₂)
 
 apart, to first order. They may approach each other no faster than they can still stop, √(2 A g) with the braking A, or
-than the reference does then, times g over its gap: a gap that is narrower closes in proportion. Legs that are in each
-other come apart slowly. A leg that stands does not give way to one that swings, and hip and knee take a foot away, not
-the ankle. So the foot of a walk that is shoved across its standing leg passes in front of that leg, as people's does.
+than the reference does then, times g over its gap: a gap that is narrower closes in proportion. The nearer they are the
+sooner they slow down: stopped within one step from afar, the shin goes and turns the ankle, and the foot comes after.
+Legs that are in each other come apart slowly. A leg that stands does not give way to one that swings, and hip and knee
+take a foot away, not the ankle. So the foot of a walk that is shoved across its standing leg passes in front of that
+leg, as people's does.
 """
 
 from __future__ import annotations
@@ -23,6 +25,9 @@ from poise.physics import State, bodies
 from poise.physics.bodies import point_jacobians, point_motion
 from poise.physics.collisions import CapsulePairs, near_capsules
 
+EASE = 0.03
+CLEAR = 0.05
+"""Legs that must slow down do so within this time, if they are so far apart, for a leg of 0.82 m [s], [m]."""
 FAST = 30.0
 """Legs that could only meet with a larger acceleration need no row, for a leg of 0.82 m [m/s²]."""
 
@@ -57,6 +62,7 @@ def legs_of(character: Character, mirror: State, settings: Apart, *, dt: float, 
     for shin, *feet in legs:
         l.carrier[feet] = shin  # to turn the ankle away is the least effort, and looks twisted
     l.dt, l.near, l.braking = dt, scale * settings.near, scale * settings.braking
+    l.ease, l.clear = max(dt, EASE * scale**0.5), CLEAR * scale
     l.parting, l.fast = scale * settings.parting, scale * FAST
     l.lower.fill(-np.inf)
     return l
@@ -110,11 +116,18 @@ def closing_legs(l, f):
         first, second = l.holds[both]
         l.rows[count] = one - other if first == second else -other if first else one  # what stands does not give way
         l.at[count], l.gaps[count] = l.at[k], gap
-        l.stopped[count] = -rate / l.dt - bias
-        l.lower[count] = least / l.dt + l.stopped[count]
+        l.rate[count], l.bias[count] = rate, bias
+        l.lower[count] = _parted(l, count, least)
         count += 1
     l.count = count
     return count
+
+
+def _parted(l: Block, k: int, speed: float) -> float:
+    """Acceleration that brings a pair to a speed: to slow down within `ease`, where they touch within one step."""
+    change = speed - float(l.rate[k])
+    part = min(max(float(l.gaps[k]) / l.clear, 0.0), 1.0)
+    return change / (l.dt + part * (l.ease - l.dt) if change > 0.0 else l.dt) - float(l.bias[k])
 
 
 @compiled("Legs *l, Pose *reference")
@@ -130,4 +143,4 @@ def go_on(l, reference):
         point_motion.twin(p, l.body[pair[0]], np.concatenate([first, second]), p.body_biases, v, a)
         gap = float(near[1][0])
         part = min(max(l.gaps[k] / gap, 0.0), 1.0) if gap > 0.0 else 1.0
-        l.lower[k] = min(l.lower[k], (part * normal[0] @ (v[0] - v[1]) - 1e-9) / l.dt + l.stopped[k])
+        l.lower[k] = min(l.lower[k], _parted(l, k, part * float(normal[0] @ (v[0] - v[1])) - 1e-9))

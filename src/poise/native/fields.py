@@ -451,7 +451,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         dt: real  [s]
         near: real  legs nearer than this are looked at [m]
         braking: real  a leg can slow down by so much [m/s²]
-        parting: real  legs that are in each other come apart so fast [m/s]
+        parting, ease, clear: real  legs in each other part so fast [m/s]; others slow in this [s], so far apart [m]
         fast: real  legs that could only meet with a larger acceleration are left out [m/s²]
         pair: word[pairs, 2]  the two capsules of each
         body: word[capsules]  whose they are
@@ -465,7 +465,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         holds: flag[bodies]  bodies of legs that stand, written by `closing_legs`, as the next two
         rows: real[pairs, nv]  how the accelerations of the joints part each pair, the leading ones
         lower: real[pairs]  least accelerations at which they part [m/s²], −∞ for the other rows
-        stopped: real[pairs]  the same to come to rest against each other in one step
+        rate, bias: real[pairs]  how fast they part [m/s], and would without an acceleration of a dof [m/s²]
     """),
     # the stages of one step of the filter, from sensing to the next pose; see filter/stages.py
     "Stages": _fields("""

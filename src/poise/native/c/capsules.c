@@ -111,6 +111,13 @@ static void add_row(const Pose *p, word body, const real *place, const real *n, 
         }
 }
 
+/* Acceleration that brings a pair to a speed: where they are to slow down within `ease`, touching within one step. */
+static real parted(const Legs *l, word k, real speed) {
+    real change = speed - l->rate[k];
+    real part = smaller(larger(l->gaps[k] / l->clear, 0), 1), time = change > 0 ? l->dt + part * (l->ease - l->dt) : l->dt;
+    return change / time - l->bias[k];
+}
+
 API word closing_legs(Legs *l, Frame *f) {
     const Pose *p = f->pose;
     const word *limb_of = f->giving->limb_of;
@@ -136,8 +143,7 @@ API word closing_legs(Legs *l, Frame *f) {
         if (both || l->holds[other]) add_row(p, l->carrier[one], first, normal, 1, row);
         if (both || l->holds[one]) add_row(p, l->carrier[other], second, normal, -1, row);
         l->at[count] = l->at[k], l->gaps[count] = gap;
-        l->stopped[count] = -rate / l->dt - bias;
-        l->lower[count] = least / l->dt + l->stopped[count];
+        l->rate[count] = rate, l->bias[count] = bias, l->lower[count] = parted(l, count, least);
         count++;
     }
     return l->count = count;
@@ -156,7 +162,7 @@ API void go_on(Legs *l, Pose *reference) {
         point_of_body(p, other, second, p->body_biases, w, unused);
         for (word e = 0; e < 3; e++) rate += normal[e] * (v[e] - w[e]);
         real part = gap > 0 ? smaller(larger(l->gaps[k] / gap, 0), 1) : 1; /* as the gap is narrower than the reference's */
-        l->lower[k] = smaller(l->lower[k], (part * rate - 1e-9) / l->dt + l->stopped[k]);
+        l->lower[k] = smaller(l->lower[k], parted(l, k, part * rate - 1e-9));
     }
 }
 
