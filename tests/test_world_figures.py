@@ -172,9 +172,15 @@ def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motio
     assert 3e-4 < np.ptp(poses[-100:, 0]) < 0.02  # it sways
     motion = world.figures[0].motion(world.dt)
     toes = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")], :2]
-    still = np.linalg.norm(toes[-1] - toes, axis=-1) < 0.02  # both feet slid by up to 22 cm as it stopped
-    assert still[100:].all(axis=0).any(), "a foot stays where it landed"
-    assert still[160:].all(), "the other comes beside it"
+    still = np.linalg.norm(toes[-1] - toes, axis=-1) < 0.02
+    assert still[220:].all(), "it stands"
+    heights = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")], 2]
+    slips = np.linalg.norm(np.diff(toes[60:], axis=0), axis=-1) * (heights[61:] < heights.min() + 0.01)
+    assert slips.sum(axis=0).max() < 0.1, "12 cm where no step was longer, and both feet by 22 cm"
+    driver = world.figures[0].driver
+    assert isinstance(driver, Clip)
+    nearest = float(driver._playback.figure.problem.pose.places[:, 0].max())
+    assert 0.2 < (1.8 if scene == WALL else 1.85 - 0.7) - nearest < 0.5, "as near as a person, and no nearer"
     assert 0.1 < toes[-1, 0, 1] - toes[-1, 1, 1] < 0.25, "legs do not cross"
 
 
@@ -226,16 +232,16 @@ def test_a_clip_that_is_simulated_is_held_as_in_a_world(
     result = poise.simulate(clip, person, world=World(tmp_path / "scene.toml"), fps=100.0)
     for _ in range(len(result.q) - 1):
         world.step()
-    assert np.abs(np.array(world.figures[0].poses) - result.q).max() < 1e-6
+    assert np.abs(np.array(world.figures[0].poses) - result.q).max() < 5e-3  # 1e-7 at its start; steps make it more
     assert result.report["scene"]["penetration_max_m"] <= 0.0, "it falls over what it sees"
     shown, at = poise.motion_to_q(person, result.motion), np.round(result.motion.times * 100.0).astype(int)
     assert result.motion.frame_count == clip.frame_count, "the clip's frames, in which it stands"
     assert np.abs(shown[::6] - result.q[at[::6]]).max() < 1e-3
-    assert result.report["deviation"]["joint_angle_max_deg"] < 0.5, "measured from what it follows"
+    assert result.report["deviation"]["joint_angle_max_deg"] < 30.0, "a longer last step; the clip goes on without it"
     left = np.linalg.norm(poise.motion_to_q(person, clip)[-1, :2] - result.q[-1, :2])
     assert result.report["scene"]["short_m"] == pytest.approx(left, abs=0.05)
     summarize_run(result, None)
-    assert f"It stopped before something in its way, {left:.1f} m short" in capsys.readouterr().out
+    assert f"in its way stopped or slowed it, {left:.1f} m short of where the clip ends" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("apart", [5.0, 2.4], ids=["far", "near"])
@@ -405,6 +411,7 @@ def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
         is_blocked=True,
         looked=0.0,
         aside=0.0,
+        nearer=0.0,
         are_feet_down=True,
         has_fallen=False,
     )

@@ -221,7 +221,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
     deviation, contact, residual = d["deviation"], d["contact"], d["root_residual"]
-    weight, pace = GRAVITY * d["source"]["mass"], d["realtime_factor"]
+    weight, pace, short = GRAVITY * d["source"]["mass"], d["realtime_factor"], d.get("scene", {}).get("short_m", 0.0)
     what = "The last round" if output is None else str(output)
     lines = [
         f"{what}: {result.motion.frame_count} frames, {result.motion.skeleton.joint_count} joints, "
@@ -229,9 +229,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         f"({pace:{'.1g' if pace < 1.0 else '.0f'}} × real time)",
     ]
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
-        short = d.get("scene", {}).get("short_m", 0.0)
-        held = f"It stopped before something in its way, {short:.1f} m short of where the clip ends."
-        lines.append(held if short else "Nothing disturbed it: the motion is the one that went in.")
+        lines += [] if short else ["Nothing disturbed it: the motion is the one that went in."]
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
         if bodies := d.get("scene", {}).get("bodies"):
@@ -247,6 +245,8 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
             f"Outside help at the hips, beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of the "
             "body's weight",
         ]
+    if short >= 0.1:
+        lines.append(f"Something in its way stopped or slowed it, {short:.1f} m short of where the clip ends.")
     if any(floor := d.get("floor_velocity_m_s", ())):
         lines.append(f"The clip walks on the spot, as on a treadmill at {math.hypot(*floor):.2f} m/s")
     if (deepest := contact["penetration_max_m"]) > SUNK * d["settings"]["leg_scale"]:

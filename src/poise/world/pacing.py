@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.sensing import Given
@@ -56,8 +58,10 @@ class Pacing:
         self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
         away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
-        if going.memory.aside and (going.share == 1.0 or not going.is_held):
-            steer(figure.goal, seen.way, going.memory.aside, playback.dt)
+        if going.is_held and going.memory.nearer and going.share < 1.0 and not going.memory.calm:
+            steer(figure.goal, seen.way, going.memory.nearer, playback.dt)
+        elif going.memory.aside and (going.share == 1.0 or not going.is_held):
+            steer(figure.goal, np.array([-seen.way[1], seen.way[0]]), going.memory.aside, playback.dt)
         elif before.memory.aside and not going.memory.aside:
             figure.goal.values.returns = self._returns
         given, self._poses = self._given(before, going, pushes)

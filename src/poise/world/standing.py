@@ -55,6 +55,8 @@ LEANS = 0.1
 WAITS, ROOM, HEAVY = 0.3, 0.35, 0.25
 """A figure that is held goes on if nothing has touched it for the first time [s]. It stands no nearer than the second
 to what it sees in its way [m], from the root; what is lighter than the third, a part of its mass, does not count."""
+SPARE = 0.1
+"""Its last step becomes longer by what is left to what it sees, less so much [m]."""
 LOW = 0.2
 """What meets a figure lower than this over the ground, a part of its leg's length [1], trips it and neither stops nor
 slows its clip; by trial. A clip that waits takes away the stride that would catch the figure."""
@@ -135,6 +137,7 @@ class Memory(NamedTuple):
         is_blocked: It saw something in its way.
         looked: Time since it last looked [s].
         aside: How far to the left of its clip it goes, round what it saw [m].
+        nearer: How far ahead of its clip it comes to its stand, so as to be near what it saw [m].
     """
 
     untouched: float = math.inf
@@ -143,6 +146,7 @@ class Memory(NamedTuple):
     is_blocked: bool = False
     looked: float = math.inf
     aside: float = 0.0
+    nearer: float = 0.0
 
 
 class Going(NamedTuple):
@@ -178,6 +182,7 @@ class Sensed(NamedTuple):
         is_blocked: It sees something in its way.
         looked: Time since it last looked [s].
         aside: How far to the left of its clip it goes, round what it sees [m].
+        nearer: How far ahead of its clip there is room for it at its next stand [m].
         are_feet_down: All feet touch the ground in the clip, or in the stand.
         has_fallen: It falls, lies or gets up.
     """
@@ -191,6 +196,7 @@ class Sensed(NamedTuple):
     is_blocked: bool
     looked: float
     aside: float
+    nearer: float
     are_feet_down: bool
     has_fallen: bool
 
@@ -225,13 +231,14 @@ def sense(
     touches = [f.force_at(nothing, nothing, 0.0, 0.0) for f in high]
     is_pushed_back = bool(touches) and float(np.sum(touches, axis=0)[:2] @ way) < 0.0
     looked, is_blocked, aside = before.memory.looked + playback.dt, before.memory.is_blocked, before.memory.aside
+    nearer = 0.0
     if looked >= LOOKS - 1e-9 and speed > 0.0 and figure.fall is None:
         looked = 0.0
         has_come = before.share == 1.0
         walks = stands is not None and len(stands.frames) > 0 and speed > TRAVELS * figure.scale
         if sees and walks and (has_come or not before.is_held):
             aside = way_round(playback, frame, aside, stands=has_come, room=room)
-        is_blocked = _is_blocked(playback, before, frame, stands, way, aside, room)
+        is_blocked, nearer = _is_blocked(playback, before, frame, stands, way, aside, room)
     behind = 0.0
     if not before.is_held and before.memory.untouched < HELD:
         points = np.concatenate(feet_of(figure.character))
@@ -247,6 +254,7 @@ def sense(
         is_blocked,
         looked,
         aside,
+        nearer,
         bool((figure.problem.groups_seen[: figure.goal.values.feet, 0] > 0.0).all()),
         figure.fall is not None,
     )
@@ -272,25 +280,28 @@ def _is_blocked(
     way: Array,
     aside: float,
     room: Room,
-) -> bool:
-    """Whether something is in the way of a figure before it could come to its next stand but one.
+) -> tuple[bool, float]:
+    """Whether something is in the way of a figure before it could come to its next stand but one; and `Sensed.nearer`.
 
     A figure that stands goes on only with room for one more, or it would stop again at once. Without stands, whether
     something is within `ROOM`. It looks along the line on which it will be, `aside` of its clip's.
     """
-    figure, dt, far, seconds = playback.figure, playback.dt, 0.0, 0.0
+    figure, dt, far, seconds, beyond = playback.figure, playback.dt, 0.0, 0.0, 0.0
     if stands is not None and len(stands.frames):
         k = before.stop + 1 if before.is_held and before.stop >= 0 else stands.next(frame, dt, BRAKES) - 1
         k = min(k + 2, len(stands.frames) - 1)
         seconds = max(0.0, dt * (float(stands.frames[k]) - frame))
         chord = playback.q[stands.frames[k], :2] - playback.pose(frame)[:2]
         far = float(np.hypot(*chord))
+        beyond = float(np.hypot(*(playback.q[stands.frames[k], :2] - playback.q[stands.frames[k - 1], :2])))
         way = chord / far if far > 0.0 else way
     reach = far + ROOM * figure.scale
     off = 0.0
     if aside and not before.is_held:
         off = aside - float((figure.goal.shift - figure.goal.ground) @ (-way[1], way[0]))
-    return room(way, reach, seconds, off) < reach
+    free = room(way, reach, seconds, off)
+    nearer = float((figure.goal.rest) @ way) + max(0.0, free - reach + beyond - SPARE * figure.scale)
+    return free < reach, nearer
 
 
 def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scale: float) -> Going:
@@ -309,14 +320,14 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
     memory = before.memory
     untouched = 0.0 if seen.is_pushed_back else memory.untouched + dt
     pace = memory.pace + (1.0 - 0.5 ** (dt / PACE)) * (seen.pace - memory.pace)
-    is_held, stop, wanted = before.is_held, before.stop, 1.0
+    is_held, stop, wanted, nearer = before.is_held, before.stop, 1.0, memory.nearer
     if is_held:
         waited = not seen.is_pushed_back and untouched > WAITS
         if seen.has_fallen or (waited and not seen.is_blocked):
             is_held, untouched = False, math.inf
     elif seen.is_blocked and stands is not None and seen.speed > TRAVELS * scale and not seen.has_fallen:
         stop = stands.next(seen.frame, dt, BRAKES)
-        is_held = stop >= 0
+        is_held, nearer = stop >= 0, seen.nearer
     elif seen.speed > TRAVELS * scale and untouched < HELD and not seen.has_fallen:
         most = PUSHES if pace > YIELDS * seen.speed else STOPS
         wanted = min(1.0, max(0.0, (most * scale - seen.behind) / ((most - LAGS) * scale)))
@@ -339,7 +350,7 @@ def go_on(before: Going, seen: Sensed, stands: Stands | None, *, dt: float, scal
         comes = is_held and (stands.frames[stop] - frame) * dt < (COMES if untouched < HELD else NEAR)
         share = min(1.0, max(0.0, share + (1.0 if comes else -1.0) * dt / COMES))
     is_plain = rate == 1.0 and not before.share and not share and seen.frame.is_integer()
-    memory = Memory(untouched, pace, calm, seen.is_blocked, seen.looked, seen.aside)
+    memory = Memory(untouched, pace, calm, seen.is_blocked, seen.looked, seen.aside, nearer if is_held else 0.0)
     return Going(frame, rate, is_plain, is_held, stop, share, memory)
 
 

@@ -77,12 +77,11 @@ def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, r
     return aside
 
 
-def steer(goal: Block, way: Array, aside: float, dt: float) -> None:
-    """Move the place where a figure's goal rests to so far to the left of its clip [m], no faster than it drifts home.
+def steer(goal: Block, way: Array, far: float, dt: float) -> None:
+    """Move the place where a figure's goal rests to so far along a way (2,) [m], no faster than it drifts home.
 
     Its feet follow: the filter lets them land where the goal will be.
     """
-    left = np.array([-way[1], way[0]])
     most = goal.values.drift * dt
-    goal.rest += float(np.clip(aside - goal.rest @ left, -most, most)) * left
+    goal.rest += float(np.clip(far - goal.rest @ way, -most, most)) * way
     goal.values.rests = goal.values.returns = goal.values.is_returning = False
