@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -44,7 +45,7 @@ class Slow:
 
 
 def test_steps_go_on_while_a_new_actor_is_read() -> None:
-    follower, other = Slow(), sample_clip("walk").skeleton
+    follower, other = Slow(), replace(WALK.skeleton)  # another object, thus another actor
     follower.may_go_on.set()
     asked, blocked = 0, list[int]()
 
