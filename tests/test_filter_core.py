@@ -287,7 +287,7 @@ WHOLE = """
 import sys, numpy as np, poise
 from poise.native import library
 from poise.samples import sample_path
-motion = sample_clip("walk", 0.3)
+motion = poise.load(sample_path("walk")).cut(0.0, 0.3)
 pushes = [poise.Push("chest", (200.0, 60.0, 0.0), 0.1)]
 q = [poise.simulate(motion, pushes=pushes, terrain=terrain).q for terrain in (None, poise.Terrain.slope(5.0))]
 np.savez(sys.argv[1], *q, has_core=library() is not None)
