@@ -68,7 +68,7 @@ def test_a_flight_stays_ballistic_in_another_style(monkeypatch: pytest.MonkeyPat
     variant = vary.draw(hop, character, 1, 0)
     assert variant.style is not None
     assert not vary.reasons(vary.make(hop, character, variant, before, poise.World))
-    monkeypatch.setattr(vary, "FLIGHT", ())
+    monkeypatch.setattr(vary, "FLIGHT_FINDINGS", ())
     assert "spin" in vary.reasons(vary.make(hop, character, variant, before, poise.World))
 
 

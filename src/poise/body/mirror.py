@@ -9,14 +9,14 @@ import numpy as np
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 
-AT = 0.03
-"""A joint is where another one's mirror image is, or in the plane, within this share of the span [1]."""
-THICK = 0.1
-"""A joint lies in the plane if no other is nearer to its image by this share of that distance [1]."""
-MIRRORED = 0.7
+NEAR = 0.03
+"""A joint this near to the mirror image of another one is that image, as a share of the span [1]."""
+NEARER = 0.1
+"""A joint lies in the plane if no other one is nearer to its image by more than this share of `NEAR` [1]."""
+LEAST_MIRRORED = 0.7
 """Least share of the joints beside a mirror plane that have an image [1]."""
-FEWEST = 4
-"""A plane with fewer joints beside it than this shows nothing."""
+FEWEST_JOINTS = 4
+"""A plane with fewer mirrored joints than this is none."""
 
 
 def mirror_images(skeleton: Skeleton, counted: Iterable[int], span: float) -> Array | None:
@@ -30,9 +30,9 @@ def mirror_images(skeleton: Skeleton, counted: Iterable[int], span: float) -> Ar
         counted: Those that speak for a plane: no controls, no things held.
         span: Longest path through the bones [m].
     """
-    rest, near = skeleton.rest[0], AT * span
+    rest, near = skeleton.rest[0], NEAR * span
     joints = np.array(sorted(counted))
-    if len(joints) < FEWEST:
+    if len(joints) < FEWEST_JOINTS:
         return None
     places = rest[joints]
     row = {int(j): n for n, j in enumerate(joints)}
@@ -68,7 +68,7 @@ def _gaps(places: Array, plane: tuple[Array, float]) -> tuple[Array, Array]:
 
 def _in_plane(gaps: Array, away: Array, near: float) -> Array:
     """Whether each joint lies in the plane: no other joint is clearly nearer to its image than itself."""
-    return 2.0 * np.abs(away) < np.minimum(gaps.min(axis=1) + THICK * near, near)
+    return 2.0 * np.abs(away) < np.minimum(gaps.min(axis=1) + NEARER * near, near)
 
 
 def _score(gaps: Array, away: Array, near: float) -> float:
@@ -76,7 +76,7 @@ def _score(gaps: Array, away: Array, near: float) -> float:
     beside = np.logical_not(_in_plane(gaps, away, near))
     least = gaps[beside].min(axis=1) if beside.any() else np.zeros(0)
     has = len(set(gaps[beside].argmin(axis=1)[least < near].tolist()))  # no joint is the image of two
-    if has < max(FEWEST, MIRRORED * len(least)):
+    if has < max(FEWEST_JOINTS, LEAST_MIRRORED * len(least)):
         return 0.0
     return float(2 * has - len(least)) - 0.9 * float(np.mean(np.minimum(least / near, 1.0)))
 

@@ -70,8 +70,9 @@ def with_arguments(text: str) -> str:
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
     """A question to end a message with, for a name close to one that is known; else nothing."""
     by_lower, plain = {name.lower(): name for name in known}, wanted.strip().lower()
-    named = sorted((n for n in by_lower if plain and re.search(rf"[:_|.]{re.escape(plain)}$", n)), key=len)
-    close = named or difflib.get_close_matches(plain, by_lower, n=1)  # its own name behind a prefix of the rig
+    behind_prefix = rf"[:_|.]{re.escape(plain)}$"  # of the rig
+    same = sorted((name for name in by_lower if plain and re.search(behind_prefix, name)), key=len)
+    close = same or difflib.get_close_matches(plain, by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

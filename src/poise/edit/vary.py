@@ -40,8 +40,8 @@ APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
 MOST_RESPONSIVE = 1.6
 """Responsiveness is drawn between the inverse of this and this, evenly in its logarithm [1]."""
-FLIGHT = ("arc", "track", "drift", "spin")
-"""Findings of flights whose path or angular momentum is not as free flight has it."""
+FLIGHT_FINDINGS = ("arc", "track", "drift", "spin")
+"""Findings of flights whose path or angular momentum is not that of free flight."""
 OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
@@ -260,7 +260,8 @@ def make(
     if variant.size != 1.0:
         result = scale(result, variant.size, verify=False).motion
     faults = new_findings(before, findings_of(result))
-    if faults and all(f.name in FLIGHT for f in faults):  # a push or a style in the air changed what is kept there
+    # a push or a style in the air changes the path and the angular momentum of a flight
+    if faults and all(f.name in FLIGHT_FINDINGS for f in faults):
         result = spin(ballistic(result, verify=False).motion, verify=False).motion
         faults = new_findings(before, findings_of(result))
     return Tried(result, faults)

@@ -25,9 +25,9 @@ from poise.physics import State, bodies
 from poise.physics.bodies import point_jacobians, point_motion
 from poise.physics.collisions import CapsulePairs, near_capsules
 
-EASE = 0.03
-CLEAR = 0.05
-"""Legs that must slow down do so within this time, if they are so far apart, for a leg of 0.82 m [s], [m]."""
+EASE, CLEAR = 0.03, 0.05
+"""Legs slow down within the first time [s] if they are the second distance [m] or farther apart, for a leg of 0.82 m;
+nearer, in less time, and within a step where they touch."""
 FAST = 30.0
 """Legs that could only meet with a larger acceleration need no row, for a leg of 0.82 m [m/s²]."""
 
@@ -124,7 +124,10 @@ def closing_legs(l, f):
 
 
 def _parted(l: Block, k: int, speed: float) -> float:
-    """Acceleration that brings a pair to a speed: to slow down within `ease`, where they touch within one step."""
+    """Acceleration [m/s²] that brings a pair to a speed [m/s]: (speed − rate) / time − bias.
+
+    To slow down takes `ease` at a gap of `clear` or more, less the narrower it is, and one step where they touch.
+    """
     change = speed - float(l.rate[k])
     part = min(max(float(l.gaps[k]) / l.clear, 0.0), 1.0)
     return change / (l.dt + part * (l.ease - l.dt) if change > 0.0 else l.dt) - float(l.bias[k])

@@ -70,20 +70,20 @@ def _landing_height(observed: Observation, height: float) -> float:
     return observed.ground_height_below("stance") + height * observed.body.com_height - lower
 
 
-def _asked(observed: Observation, speed: float) -> float:
+def _asked_speed(observed: Observation, speed: float) -> float:
     """The speed asked for by now [m/s]."""
     tempo = observed.body.tempo
     return min(speed * tempo, RAMP * max(observed.time - BEGINS * tempo, 0.0))
 
 
-def _speed(observed: Observation, speed: float) -> Array:
+def _asked_velocity(observed: Observation, speed: float) -> Array:
     """The velocity asked for in the plane [m/s], shape (2,)."""
-    return _asked(observed, speed) * observed.body.forward[:2]
+    return _asked_speed(observed, speed) * observed.body.forward[:2]
 
 
 def _flight(observed: Observation, flight: float, speed: float) -> float:
     """Time in the air at the speed asked for by now, before it is scaled to the body [s]: longer for a fast runner."""
-    return flight + LONGER * max(_asked(observed, speed) / observed.body.tempo - STEADY, 0.0)
+    return flight + LONGER * max(_asked_speed(observed, speed) / observed.body.tempo - STEADY, 0.0)
 
 
 @reads("swing")
@@ -125,7 +125,7 @@ class Bounce(Goal):
         away = r - observed.place(observed.foot(self.foot))
         across = force * away[:2] / max(float(away[2]), 0.3 * body.com_height)
         loaded = min(1.0, force / GRAVITY)
-        across += self.gain / tempo * loaded * (_speed(observed, self.speed) - v[:2])
+        across += self.gain / tempo * loaded * (_asked_velocity(observed, self.speed) - v[:2])
         target = np.array([*across, force - GRAVITY])
         return [Objective(ComAcceleration("xyz", of=body.index), target, self.weight, "bounce")]
 
@@ -134,7 +134,7 @@ def _take_off(observed: Observation, stance: str, speed: float) -> None:
     memory = observed.memory
     if "landed" in memory:
         memory["on_ground"] = observed.time - memory["landed"]
-        wrong = float((observed.com_velocity[:2] - _speed(observed, speed)) @ observed.body.forward[:2])
+        wrong = float((observed.com_velocity[:2] - _asked_velocity(observed, speed)) @ observed.body.forward[:2])
         most = MOST_AHEAD * observed.body.scale
         memory["ahead"] = min(max(memory.get("ahead", 0.0) + LEARNS * observed.body.tempo * wrong, -most), most)
     reach = 0.5 * memory.get("on_ground", 0.0) * max(float(observed.com_velocity[:2] @ observed.body.forward[:2]), 0.0)
@@ -259,7 +259,7 @@ class PlaceFoot(Goal):
         """Where the middle of the sole lands after so long [m], shape (2,)."""
         tempo, v = observed.body.tempo, observed.com_velocity[:2]
         ahead = (0.5 * self._on_ground(observed) + LAG * tempo) * v
-        ahead += self.gain * tempo * (v - _speed(observed, self.speed))
+        ahead += self.gain * tempo * (v - _asked_velocity(observed, self.speed))
         ahead += observed.memory.get("ahead", 0.0) * observed.body.forward[:2]
         aside = self.aside * observed.body.scale * outward(observed, side)
         return observed.com[:2] + left * v + ahead + aside

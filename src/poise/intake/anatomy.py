@@ -434,7 +434,7 @@ def height_in_meters(text: str | float) -> float:
 
 
 def _rest_height(skeleton: Skeleton) -> float:
-    """Height of the rest pose, tips and all; of joints beyond the skin only the first marks where it ends [m]."""
+    """Height of the rest pose with its tips [m]. Beyond the skin only the first joint counts, which marks its end."""
     places, turned = skeleton.rest
     tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in skeleton.end_sites]
     skin, shown = skeleton.skin, np.ones(skeleton.joint_count, dtype=bool)

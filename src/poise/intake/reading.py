@@ -29,9 +29,9 @@ SMALLEST_PERSON = 0.6
 PERSON_LEGS = (0.3, 1.2)
 """Thigh and shank of people, children too, that raise no question [m]."""
 GROWN_LEGS = (0.6, 1.1)
-"""The same of grown people: a person with others is asked for its size if it moves as a grown one does [m]."""
-AS_GROWN = 0.8
-"""It does if its falls and steps make a grown person's legs so likely, beside those of its unit [1]."""
+"""Thigh and shank of grown people; a person with other ones who moves like a grown one raises a question [m]."""
+MOVES_AS_GROWN = 0.8
+"""A person moves like a grown one if falls and steps make a grown person's legs at least so probable [1]."""
 TALLEST_BEAST = 3.6
 """Height of an elephant's back, the tallest of other figures that raises no question [m]."""
 PERSON = "a grown person has 0.82 m"
@@ -245,9 +245,9 @@ def _scale(figure: Figure, up: str, custom: Custom, evidence: dict[str, Evidence
     candidates, prior = scale_candidates(label, units, rates if has_rate else {}, meters, custom.given_fps is None)
     table = weigh_scale(figure, up, candidates, prior)
     unit = _unit(figure, custom, table.ask(lambda s: s.unit), table.best, evidence, warnings)
-    if has_rate and custom.given_unit is None:
-        warnings += _moves_as_grown(figure, up, unit, label)
     if has_rate:
+        if custom.given_unit is None:
+            warnings += _question_of_size(figure, up, unit, label)
         if _is_odd_person(figure, unit):
             table = _rate_at_any_size(figure, up, unit, rates, custom.given_fps is None)
         _rate(label, custom, table, evidence, warnings)
@@ -289,15 +289,15 @@ def _unit(
     return unit
 
 
-def _moves_as_grown(figure: Figure, up: str, unit: float, fps: float) -> list[str]:
-    """The question for a person with legs of a child, in a unit that nobody stated, that falls and steps otherwise."""
+def _question_of_size(figure: Figure, up: str, unit: float, fps: float) -> list[str]:
+    """A warning where a person's legs are not a grown person's but its falls and steps are; else nothing."""
     leg = figure.leg * unit
     if not figure.anatomy.is_person or GROWN_LEGS[0] < leg < GROWN_LEGS[1] or _is_odd_person(figure, unit):
         return []
     grown = Scale(HUMAN_LEG / figure.leg, fps)
     table = weigh_scale(figure, up, [Scale(unit, fps), grown], np.array([0.5, 0.5]), OF_TIME)
     answer = table.ask(lambda scale: scale.unit)
-    if answer.value != grown.unit or answer.confidence < AS_GROWN:
+    if answer.value != grown.unit or answer.confidence < MOVES_AS_GROWN:
         return []
     return [
         f"Its legs of {leg:.2f} m in {UNIT_WORDS[unit_name(unit) or 'm']} are not a grown person's, but it moves as one"

@@ -102,10 +102,11 @@ class Format(Protocol):
     """A module that reads one format.
 
     It may offer more functions: `write(motion, path)`, where the format is written too (to `WRITTEN_EXTENSIONS`,
-    where these are not all of `EXTENSIONS`; `NOT_WRITTEN` holds the others, and what to write in their place);
-    `read_skeleton(path, options) -> Skeleton`, for files that hold one, and `describe(path, options) -> dict | None`,
-    for what `poise info` can say of a file that `read` refuses, in fields of poise.info/1. One that can write in
-    another unit or up axis offers `write_as(motion, path, *, unit, up)`.
+    where these are not all of `EXTENSIONS`; `NOT_WRITTEN` holds the others, and what to write in their place, of which
+    the last of `WRITTEN_EXTENSIONS` is the usual one); `read_skeleton(path, options) -> Skeleton`, for files that hold
+    one; `read_rest(path, options) -> Motion`, for a figure at rest with its skin, and
+    `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses, in fields of
+    poise.info/1. One that can write in another unit or up axis offers `write_as(motion, path, *, unit, up)`.
     """
 
     NAME: str

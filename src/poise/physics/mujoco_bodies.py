@@ -252,7 +252,7 @@ class Bodies:
         if busy:
             may_sleep = may_sleep.copy()
             may_sleep[self._tree_of_body[list(busy)]] = False
-        # of the engine's records, whose fields lie apart
+        # copies: a field of the engine's records has gaps between its values
         self._addresses, self._pairs, gaps = contact.efc_address.copy(), contact.geom.copy(), contact.dist.copy()
         counts, deepest, known = np.empty(2, dtype=np.int64), np.empty(1), np.empty(len(gaps), dtype=np.int64)
         near = np.empty(len(gaps))

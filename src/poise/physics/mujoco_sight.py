@@ -41,8 +41,8 @@ class Sight:
     ) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
-        Every part of the figure but its feet and arms is moved straight along the way, as far as it can go. One that
-        is not where it looks from, and would be inside something there, has no room.
+        Every part of the figure but its feet and arms is moved straight along the way, as far as it can go. Where it
+        looks from another place than its own, and a part would be inside something there, there is no room.
 
         Args:
             figure: Its number.

@@ -90,10 +90,11 @@ def find_awake(
 ):  # fmt: skip
     """Which contacts of the engine count in a step, and who sleeps; returns how many of them are awake.
 
-    A contact counts that is nearer than the margin now, or as fast as it closes, a step later. Calm is how long each
-    tree has been no faster than `slow`; after a time trees that may sleep rest, and `find_sleepers` says who of them
-    sleeps. Filled in are the contacts with a tree that is awake and their gaps; of the others how many there are, and
-    their deepest overlap. The second of the counts is the most dofs of a tree of those that are filled in.
+    A contact counts if its gap is below the margin [m] now, or will be a step later at the speed at which it closes.
+    `calm` counts how long each tree has been slower than `slow` [s], [m/s]. Trees that may sleep rest once they have
+    been calm for `after` [s], and `find_sleepers` says which of them sleep. `known` and `gaps` get the contacts with a
+    tree that is awake, and their gaps [m]; `counts` how many the others are, and the most dofs of a tree that is awake
+    or touches one; `deepest` the deepest overlap of the others [m].
     """
     found = np.flatnonzero(addresses >= 0)
     own = geoms[found]
@@ -138,10 +139,10 @@ def fill_touches(
     known, addresses, geoms, points, axes, slides, starts, counts, values, columns, body, tree, centers, is_convex,
     tree_of_dof, first, places, frames, friction, bodies, trees, rows, is_pierced,
 ):  # fmt: skip
-    """Fill the fields of `Touches` from the engine's contacts and its sparse Jacobian; two bodies of one tree share the
-    first block.
+    """Fill the fields of `Touches` from the engine's contacts and its sparse Jacobian.
 
-    Returns how many are pierced: the normal points from the middle of the second body to that of the first.
+    Two bodies of one tree share the first block. Returns how many contacts are pierced: both bodies are convex, and the
+    normal points from the middle of the second one to that of the first.
     """
     geoms = geoms[known]
     places[:], frames[:], friction[:] = points[known], axes[known].reshape(-1, 3, 3), slides[known, 0]

@@ -386,7 +386,10 @@ def alarm_of(before: float, error: float, feet: Sequence[Foot], leg: float, dt: 
 
 
 def stillness_of(feet: Sequence[Foot], leg: float) -> float:
-    """How much the actor stands, 0 … 1: one that walks may, from `WAITING` on, and does not step after `SETTLED`."""
+    """How much the actor stands, 0 … 1: 0 until no foot has moved for `WAITING` [s], 1 after `SETTLED` [s].
+
+    Both are for a leg of 0.82 m and go with the square root of `leg` [m].
+    """
     rested = min(foot.rested for foot in feet) / math.sqrt(leg / HUMAN_LEG)
     return min(1.0, max(0.0, (rested - WAITING) / (SETTLED - WAITING)))
 

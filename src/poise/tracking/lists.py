@@ -68,7 +68,8 @@ class Settings:
         targeted, targeted_stiffness: Place of the end of a targeted limb; `targeted_turn` its orientation.
         knee: Knees of a leg that swings, bent as far as its way from hip to end needs; with `support_stiffness`.
         pose_support, pose_targeted, pose_trunk: Joints of these limbs; `pose_stiffness` of all.
-        momentum: Rate of the angular momentum over √(mass · inertia) while the actor steps; `momentum_rate` fades it.
+        momentum: Rate of the angular momentum over √(mass · inertia) while the actor steps, where it stands
+            `STANDING_SPIN`; it fades with `momentum_rate` [1/s].
         tail_frequency, tail_damping: Spring of free limbs [rad/s], [1]; `tail` its weight.
         root: Weight of the root's wrench where it is soft, over mass² (force) and inertia² (moment).
         step_reach: How far a foot may be placed off its target to catch the body, in legs.

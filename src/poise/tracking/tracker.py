@@ -374,10 +374,12 @@ class PerformanceTracker:
         result = None
         if self.is_held:
             pull = held_pull(goal.place[1], goal.velocity[1], goal.acceleration[1], com, speed)
+        alarm, stillness = generator.alarm, generator.stillness
         for softness in dict.fromkeys((self.softness, 1.0)):
             try:
-                calm = generator.alarm, generator.stillness
-                terms = self.lists.following(step, self.q, self.v, self.targets, pull, ground, held, softness, *calm)
+                terms = self.lists.following(
+                    step, self.q, self.v, self.targets, pull, ground, held, softness, alarm, stillness
+                )
                 result = solve_step(step, *terms, costs=False)
                 break
             except StepInfeasible:

@@ -371,12 +371,13 @@ def agree(
     label_islands(touches.trees, bodies.is_exact, label, np.empty(bodies.tree_count, dtype=np.int64))
 
     def solve(own: Index, v: Array, p: Array, *, is_linked: bool) -> Impulses:
-        some, their, other, most = touches, answers, wanted, largest
-        if len(own) < len(start):
-            some = touches.of(own, bodies.width)
-            their, other, most = answers[own, ..., : some.rows.shape[-1]], wanted[own], largest[own]
+        own_touches, own_answers, own_wanted, own_largest = touches, answers, wanted, largest
+        if len(own) < len(start):  # else nothing needs to be copied
+            own_touches = touches.of(own, bodies.width)
+            own_answers = answers[own, ..., : own_touches.rows.shape[-1]]
+            own_wanted, own_largest = wanted[own], largest[own]
         return solve_contacts(
-            some, their, bodies.first, bodies.width, bodies.is_exact, v, other, p, most, mass,
+            own_touches, own_answers, bodies.first, bodies.width, bodies.is_exact, v, own_wanted, p, own_largest, mass,
             [np.arange(len(own))] if is_linked else [],
         )  # fmt: skip
 

@@ -111,7 +111,7 @@ static void add_row(const Pose *p, word body, const real *place, const real *n, 
         }
 }
 
-/* Acceleration that brings a pair to a speed: where they are to slow down within `ease`, touching within one step. */
+/* Acceleration that brings a pair to a speed; how soon they slow down, the twin in `filter/apart.py` says. */
 static real parted(const Legs *l, word k, real speed) {
     real change = speed - l->rate[k];
     real part = smaller(larger(l->gaps[k] / l->clear, 0), 1), time = change > 0 ? l->dt + part * (l->ease - l->dt) : l->dt;
