@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +11,12 @@ from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
-from poise.world.standing import COMES, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
-from poise.world.stands import stands_of
+from poise.world.standing import COMES, FAR, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
+from poise.world.stands import Steps, stands_of, steps_of
 from poise.world.steering import steer
+
+AHEAD = 3
+"""Stands beyond the one at which a figure may stop, that it asks about: whether there is room to go on to them."""
 
 
 class Pacing:
@@ -42,7 +46,9 @@ class Pacing:
         self._playback, self._room_ahead = playback, room
         self._sees, self._returns, self._seed = sees, returns, seed
         self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
-        self._stands: Stands | None = None  # found when the figure first looks, or something first holds it
+        self._steps: Steps | None = None  # found when the figure first looks, or something first holds it
+        self._stands: Stands | None = None  # in as many of these steps as the next number says
+        self._tried = 0
 
     def advance(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
         """Move the clip on by one step; what the figure is given for it.
@@ -52,8 +58,8 @@ class Pacing:
             touches: Forces of what it touches, which hold it back.
         """
         playback, figure, before = self._playback, self._playback.figure, self.going
-        if self._stands is None and (before.is_held or self._sees):
-            self._stands = stands_of(playback, figure.character)
+        if before.is_held or self._sees:
+            self._find_stands(before.frame)
         seen = sense(playback, before, touches, self._stands, self._room, sees=self._sees)
         self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
         away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
@@ -66,6 +72,20 @@ class Pacing:
             figure.goal.values.returns = self._returns
         given, self._poses = self._given(before, going, pushes)
         return given
+
+    def _find_stands(self, frame: float) -> None:
+        """Find the stands that a figure may need at a frame of its clip: it looks as far as `AHEAD` of them."""
+        playback, character = self._playback, self._playback.figure.character
+        if self._steps is None:
+            self._steps = steps_of(playback, character)
+            self._stands = stands_of(playback, character, self._steps, range(0))
+        assert self._stands is not None
+        last = frame + FAR / playback.dt
+        while self._tried < len(self._steps.frames) and np.count_nonzero(self._stands.frames > last) < AHEAD:
+            more = stands_of(playback, character, self._steps, range(self._tried, self._tried + 1))
+            joined: list[Any] = [np.concatenate(pair) for pair in zip(self._stands, more, strict=True)]
+            self._stands = Stands(*joined)
+            self._tried += 1
 
     def _given(self, before: Going, going: Going, pushes: Sequence[Force]) -> tuple[Given, tuple[Array, Array] | None]:
         """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""

@@ -1,8 +1,9 @@
-"""The poses in which a clip may come to a stand, found once from the whole clip."""
+"""The poses in which a clip may come to a stand: where, at once for the whole clip; each pose when it comes near."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,26 +26,45 @@ LEVEL = 0.02
 """A figure stands only where each foot comes so close to the ground, and nothing is deeper in it [m]."""
 
 
-def stands_of(playback: Playback, character: Character) -> Stands:
-    """Where the clip of a figure may come to a stand: once in the middle of each step, if every leg takes steps.
+class Steps(NamedTuple):
+    """The steps of a clip.
+
+    Attributes:
+        frames: The middles of all of them, in order, shape (N,); none where a leg takes no step.
+        own: The middles of each foot's.
+    """
+
+    frames: Index
+    own: tuple[Index, ...]
+
+
+def steps_of(playback: Playback, character: Character) -> Steps:
+    """The steps in whose middle the clip of a figure may come to a stand, if every leg takes steps."""
+    track, legs = playback.track, [limb for limb in character.limbs if limb.kind == "leg"]
+    feet = [list(foot) for foot in feet_of(character)]
+    own = tuple(_middles(track.flags[:, foot], track.points[:, foot], track.com, character) for foot in feet)
+    frames = np.unique(np.concatenate([*own, np.zeros(0, dtype=np.int64)]))
+    if len(feet) < 2 or len(legs) != len(feet) or not all(len(middles) for middles in own):
+        frames = frames[:0]
+    return Steps(frames, own)
+
+
+def stands_of(playback: Playback, character: Character, found: Steps, some: range) -> Stands:
+    """Where the clip of a figure may come to a stand, in the middle of some of its steps.
 
     There the foot that swings passes the one that stands; in the pose it has come down beside it. Where it cannot,
     there is no stand. Trunk and arms are as in the middle of all poses of the two steps before, or of the first two:
     arms that swing hang, those that are held out stay.
     """
     track, legs = playback.track, [limb.bodies for limb in character.limbs if limb.kind == "leg"]
-    feet = feet_of(character)
-    steps = [_middles(track.flags[:, list(foot)], track.points[:, list(foot)], track.com, character) for foot in feet]
-    frames = np.unique(np.concatenate([*steps, np.zeros(0, dtype=np.int64)]))
-    if len(feet) < 2 or len(legs) != len(feet) or not all(len(own) for own in steps):
-        frames = frames[:0]
+    feet, steps, frames = feet_of(character), found.own, found.frames[some.start : some.stop]
     poses, flags = playback.q[frames], np.zeros((len(frames), track.flags.shape[1]), dtype=np.bool_)
     points, life = np.zeros((*flags.shape, 3)), np.zeros((len(frames), playback.v.shape[1], 3))
     state = State(playback.figure.model)
     above = [k for k in range(1, len(character.bodies)) if not any(k in leg for leg in legs)]
     for s, frame in enumerate(frames.tolist()):
-        first = max(s - 2, 0)
-        cycle = slice(frames[first], frames[min(first + 2, len(frames) - 1)] + 1)
+        first = max(some.start + s - 2, 0)
+        cycle = slice(found.frames[first], found.frames[min(first + 2, len(found.frames) - 1)] + 1)
         around, price = playback.q[cycle], _price(playback.v[cycle], legs, character)
         for body in above:
             at = _coordinates(character, body)
