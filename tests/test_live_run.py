@@ -282,7 +282,7 @@ def test_the_button_keeps_what_is_only_read_as_what_is_written(
     from poise.cli.outcome import keep_round
 
     monkeypatch.chdir(tmp_path)
-    result = poise.simulate(poise.load(poise.sample_path("walk")).cut(0.0, 0.1))
+    result = poise.simulate(sample_clip("walk", 0.1))
     assert result.motion.source is not None
     read = replace(result.motion, source=replace(result.motion.source, path=file))
     assert f"Kept as {kept}" in keep_round(replace(result, motion=read))

@@ -183,7 +183,7 @@ mass = 3
 def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_end() -> None:
     from poise.locomotion import Walking, build
 
-    ada = Walking(build([poise.load(poise.sample_path("walk.bvh"))]))
+    ada = Walking(build([sample_clip("walk")]))
     ada.velocity = 1.0, 0.0
     world = World(figures={"ada": ada}, dt=1.0 / 60.0)
     source = LiveWorld(world, seconds=9.0)
@@ -204,8 +204,7 @@ def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_en
 
 
 def test_the_ground_goes_along_with_one_that_walks_far() -> None:
-    motion = poise.load(poise.sample_path("walk"))
-    world = World(figures={"ada": Clip(motion)})
+    world = World(figures={"ada": Clip(sample_clip("walk"))})
     source, shown = LiveWorld(world), []
     source.begin()
     figure = world.figure("ada")

@@ -172,10 +172,10 @@ def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motio
     assert world.report()["penetration_max_m"] <= 0.0, "it touches nothing; toes went 37 mm into the wall"
     assert 3e-4 < np.ptp(poses[-100:, 0]) < 0.02  # it sways
     motion = world.figures[0].motion(world.dt)
-    toes = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")], :2]
+    places = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")]]
+    toes, heights = places[..., :2], places[..., 2]
     still = np.linalg.norm(toes[-1] - toes, axis=-1) < 0.02
     assert still[220:].all(), "it stands"
-    heights = motion.world[0][:, [motion.skeleton.names.index(name) for name in ("LeftToeBase", "RightToeBase")], 2]
     slips = np.linalg.norm(np.diff(toes[60:], axis=0), axis=-1) * (heights[61:] < heights.min() + 0.01)
     assert slips.sum(axis=0).max() < 0.1, "12 cm where no step was longer, and both feet by 22 cm"
     driver = world.figures[0].driver
@@ -263,8 +263,7 @@ def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_
     file = tmp_path / "post.toml"
     post = '[[boxes]]\nname = "post"\nplace = [2.6, 0.0, 1.0]\nsides = [0.2, 0.2, 2.0]\n'
     file.write_text('schema = "poise.scene/1"\n' + post)
-    walk = poise.load(poise.sample_path("walk.bvh"))
-    world = World(file, figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0)})
+    world = World(file, figures={"ada": Clip(sample_clip("walk"), person, place=(0.0, 0.0), heading=0.0)})
     for _ in range(650):
         world.step()
     x, y, z = np.array(world.figures[0].poses)[:, :3].T

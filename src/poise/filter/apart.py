@@ -6,7 +6,7 @@ Two capsules with the gap g, and the normal n from the second to the first where
 
 apart, to first order. They may approach each other no faster than they can still stop, √(2 A g) with the braking A, or
 than the reference does then, times g over its gap: a gap that is narrower closes in proportion. The nearer they are the
-sooner they slow down: stopped within one step from afar, the shin goes and turns the ankle, and the foot comes after.
+sooner they slow down: if all were stopped within one step, the shin would go first, turn the ankle, and pull the foot.
 Legs that are in each other come apart slowly. A leg that stands does not give way to one that swings, and hip and knee
 take a foot away, not the ankle. So the foot of a walk that is shoved across its standing leg passes in front of that
 leg, as people's does.

@@ -161,7 +161,7 @@ class Function:
         self.arguments = tuple(_parse(part) for part in declaration.split(",") if part.strip())
         names = [e for argument in self.arguments for e in argument.extents if not e.isdigit()]
         self.extents = tuple(dict.fromkeys(names))
-        # all that a call looks at, made once
+        # all that `_slow` looks at, made once
         self._checks = tuple(
             (
                 x,
@@ -198,9 +198,9 @@ class Function:
 
     @functools.cached_property
     def _quick(self) -> Callable[..., Any]:
-        """Compares kinds and shapes in one condition, since calls are many and short; what does not fit is for `_slow`.
+        """A call that compares kinds and shapes in one condition, as calls are many and short; the rest is for `_slow`.
 
-        It is made as Python text, with one line for each array, as `dataclass` makes its methods.
+        It is made from Python text with one line for each array, as `dataclass` makes its methods.
         """
         if self._call is None:
             return self._slow
@@ -245,7 +245,7 @@ class Function:
         return self._quick(*args)
 
     def _slow(self, *args: Any) -> Any:
-        """The same with copies of what is not in C order, for empty arrays, and with words for what does not fit."""
+        """The same for all arrays: it copies what is not in C order, takes empty ones, and says what does not fit."""
         call = self._call
         sizes: dict[int | str, int] = self._fixed.copy()
         values: list[Any] = []

@@ -65,11 +65,11 @@ class Pacing:
         away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
         if going.is_held and going.memory.nearer and going.share < 1.0 and not going.memory.calm:
-            steer(figure.goal, seen.way, going.memory.nearer, playback.dt)
+            steer(figure.goal, seen.way, going.memory.nearer, playback.dt)  # a longer last step
         elif going.memory.aside and (going.share == 1.0 or not going.is_held):
             steer(figure.goal, np.array([-seen.way[1], seen.way[0]]), going.memory.aside, playback.dt)
         elif before.memory.aside and not going.memory.aside:
-            figure.goal.values.returns = self._returns
+            figure.goal.values.returns = self._returns  # back on its clip's line
         given, self._poses = self._given(before, going, pushes)
         return given
 

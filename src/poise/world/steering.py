@@ -16,15 +16,16 @@ Room = Callable[[Array, float, float, float], float]
 so far to the left of where it is [m]."""
 
 FORESEES, STRAIGHT = (3.0, 2.0, 1.0), 0.1
-"""A figure looks for a way round so far ahead [s], less if its clip strays from a line by more than the second [m]."""
+"""A figure looks for a way round so far ahead [s]: the farthest at which its clip strays from a straight line by less
+than the second [m]. Distances here are for a leg of 0.82 m."""
 TRIES, ELBOWS = 0.15, 0.15
-"""It tries lines that are so much farther aside each [m]; where there is room it goes by so much farther still [m]."""
+"""It tries lines that are this much farther aside each [m]. Where there is room, it passes by the second more [m]."""
 WIDEST = 0.75
-"""It goes no farther aside [m]."""
+"""It goes no farther aside than this [m]."""
 HALVES = 4
 """The time until it would meet something is found by halving so often."""
 LAG = 0.4
-"""The figure is behind the place where it is to be by so much [s]."""
+"""The figure comes to the place where it is to be so much later [s]."""
 
 
 def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, room: Room) -> float:
