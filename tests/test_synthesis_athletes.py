@@ -47,11 +47,15 @@ def test_the_runner_runs_on_both_legs(seconds: float, steps: int, speed: float) 
     tilts: list[float] = []
     pelvis: list[float] = []
     loads: list[float] = []
+    aside: list[float] = []
 
     def look(world: World) -> None:
         figure = world.figure()
         body = figure.body
         if world.time > 1.5:
+            for side, sign in (("left", 1.0), ("right", -1.0)):
+                arm = [body.root + body.character.roles[f"{side}_{name}"] for name in ("shoulder", "elbow")]
+                aside.append(sign * float(np.diff(world.state.data.xpos[arm, 1])[0]))
             head, turns = body.character.roles["head"], world.state.data.xmat.reshape(-1, 3, 3)
             tilts.append(float(turns[body.root + head, 2] @ body.up_axes[head]))
             pelvis.append(float(world.state.data.xpos[body.root, 2]))
@@ -63,6 +67,7 @@ def test_the_runner_runs_on_both_legs(seconds: float, steps: int, speed: float) 
     assert np.degrees(np.arccos(min(tilts))) < 20.0, "its head hung by up to 90°, then by 35°"
     assert min(pelvis) > 0.72, "it ran in a squat, its pelvis down to 0.60 m of 0.90 m"
     assert np.mean(np.array(loads) < 0.6) < 0.03, "a foot pushed along the ground slid, and did not bear"
+    assert min(aside) > 0.06, "elbows came to 2 cm, and forearms hit belly and thighs"
     assert len(flights(result)) >= steps
     ahead = result.q[:, 0]
     assert ahead[-1] - ahead[-101] == pytest.approx(speed, abs=0.3)  # m in the last second; it gathers speed to 2 m/s

@@ -31,10 +31,10 @@ from poise.goals.stepping import OTHER, SwingFoot, foot_in_air, outward
 from poise.step import Objective
 from poise.step.quantities import ComAcceleration
 
-# Not from the source: LEARNS, LATE, SETS_DOWN, WAITS, LAG and LONGER by CMA-ES (docs/synthesis.md), the rest by trial.
+# Not from the source: LEARNS, SETS_DOWN, WAITS, LAG and LONGER by CMA-ES (docs/synthesis.md), the rest by trial.
 LEARNS, MOST_AHEAD = 0.017, 0.12
 """After each flight the foot goes farther ahead for each m/s too fast [s], in all by so much at most [m]."""
-LATE = 0.0238
+LATE = 0.012
 """A foot would be over its place so long after it lands: it still moves ahead a little [s]."""
 SETS_DOWN = 1.136
 """How fast a foot comes down on the ground [m/s]."""
@@ -296,12 +296,14 @@ class MirrorHips(Goal):
         weight: Against joint accelerations.
         gain: Turn of the arm for the foot's distance ahead of the center of mass [rad/m].
         max_angle: Largest turn [rad].
+        aside: Angle at which it is held away from the trunk [rad].
         horizon: [s].
     """
 
     weight: float
     gain: float = 1.0
     max_angle: float = 0.7
+    aside: float = 0.0
     horizon: float = 0.1
 
     def objectives(self, observed: Observation) -> list[Objective]:
@@ -312,7 +314,8 @@ class MirrorHips(Goal):
                 continue
             ahead = float((observed.place(body.feet[OTHER[side]]) - observed.com)[:2] @ observed.heading)
             angle = min(max(self.gain * ahead / body.scale, -self.max_angle), self.max_angle)
-            out += turned(observed, roles[f"{side}_shoulder"], -angle * left, self.weight, self.horizon, "mirror hips")
+            turn = (self.aside if side == "left" else -self.aside) * body.forward - angle * left
+            out += turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "mirror hips")
         return out
 
 

@@ -360,9 +360,12 @@ def settle(
     moving = candidates.relative(s.point_velocities)
     on = touching_now(candidates, known, moving)
     jacobians = s.point_jacobians
+    # half of the points' own curves: by so much their ways in the last step and in this one differ from Δt ẋ
+    biases = candidates.relative(s.point_biases)
+    curves = 0.5 * dt**2 * biases
     # a new contact stands in its first step
-    slips = np.where(known[:, None], slips_of(candidates, moving - drifts / dt), 0.0)
-    own_bias = candidates.along(candidates.relative(s.point_biases))
+    slips = np.where(known[:, None], slips_of(candidates, moving - (drifts + curves) / dt), 0.0)
+    own_bias = candidates.along(biases)
     drifting = np.einsum("si,si->s", candidates.normals, drifts)
     # what a gap's way has beyond Δt n · ẋ⁺: half of the point's own curve to begin with, then as the last solve had it
     curve = np.where(candidates.others < 0, 0.5 * dt**2 * own_bias, 0.0)
@@ -384,8 +387,8 @@ def settle(
         k = np.flatnonzero(on)
         touching = Touching(
             candidates.points[k], candidates.others[k], candidates.normals[k], moving[k], candidates.gaps[k],
-            (curve - drifting - dt**2 * own_bias)[k], drifts[k], (firm * _stays(candidates, stay_weights, slips))[k],
-            np.where(known[k], problem.rest, dt), kept[k],
+            (curve - drifting - dt**2 * own_bias)[k], (drifts + curves)[k],
+            (firm * _stays(candidates, stay_weights, slips))[k], np.where(known[k], problem.rest, dt), kept[k],
         )  # fmt: skip
         try:
             held = Held(*grips.points, ways, grip_bends)

@@ -42,6 +42,8 @@ LIGHT = 0.0871
 along the ground, friction then points the other way, and the leg cannot bear."""
 NEARLY = 0.03
 """The heel may rise in the last part of the thrust, in parts of the height at rest."""
+ARMS_ASIDE = 0.2
+"""A runner's arms are held so far from its trunk [rad]: a forearm that hits the belly or a thigh can throw it off."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Style:
 
 HOPPING = Style(0.96, 0.0, 5.0, 10.0, 0.12, 2.0, 0.1, 0.0, 0.3, 10.0, 0.1, 1.0, 0.0)
 # weights of trunk and spine were found by a random search of 65 tries, the rest by looking: docs/synthesis.md
-RUNNING = Style(0.98, 8.0, 0.0, 7.446, 0.15, 6.221, 0.0506, 0.5, 0.285, 13.04, 0.0947, 2.5, 0.06)
+RUNNING = Style(0.98, 8.0, 0.0, 7.446, 0.15, 6.221, 0.0506, 0.5, 1.0, 13.04, 0.0947, 2.5, 0.06)
 
 
 def _up(*conditions: Condition) -> Condition:
@@ -205,7 +207,7 @@ def _run(options: Options) -> Scenario:
         PlaceFoot(style.foot, *gait, foot, swings, options["lift"], style.gain, style.apart)
         for foot in ("stance", "swing")
     )
-    limbs = (MirrorHips(style.arms), Bent(0.3, ("left_elbow", "right_elbow"), -80.0))
+    limbs = (MirrorHips(style.arms, aside=ARMS_ASIDE), Bent(0.3, ("left_elbow", "right_elbow"), -95.0))
     take_off = partial(swap_legs, speed=options["speed"])
     machine = _machine("run", take_off, style, Bounce(3000.0, *gait, style.on_ground), places, limbs, LIGHT)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
@@ -227,7 +229,7 @@ TUNED = {
     "upright": Option(RUNNING.upright, "weight of the trunk's balance", "", 1.0, 60.0),
     "straight": Option(RUNNING.straight, "weight of legs that swing straight ahead", "", 0.5, 30.0),
     "spine": Option(RUNNING.spine, "weight of the pose of spine, head and hands", "", 0.01, 1.0),
-    "arms": Option(RUNNING.arms, "weight of arms that mirror the thighs", "", 0.01, 1.0),
+    "arms": Option(RUNNING.arms, "weight of arms that mirror the thighs", "", 0.01, 10.0),
     "foot": Option(RUNNING.foot, "weight of a foot's way to where it lands", "", 1.0, 80.0),
     "gain": Option(RUNNING.gain, "how far the foot goes ahead for each m/s too fast", "s", 0.0, 0.4),
     "on_ground": Option(RUNNING.on_ground, "how fast a wrong speed is mended on the ground", "1/s", 0.0, 6.0),
