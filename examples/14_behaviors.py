@@ -57,8 +57,7 @@ def main() -> None:
     for name in asked:
         result = show(name)
         states = " → ".join(f"{v.name} {v.start:.2f}" for v in result.visits)
-        fell = result.report["fell"]
-        print(f"{name}: {states}; {'did not fall' if fell is None else f'fell after {fell:.2f} s'}")
+        print(f"{name}: {states}; {result.figures[0].outcome}")
         check(result)
 
 

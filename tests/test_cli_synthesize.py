@@ -15,6 +15,7 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.cli.synthesize import figure_of
+from poise.cli.synthesized import summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.goals.surroundings import Scene
 from poise.synthesis.behaviors import BEHAVIORS
@@ -354,6 +355,30 @@ def test_one_clip_of_several_is_chosen(option: str, tmp_path: Path, capsys: pyte
 def test_of_two_figures_it_is_said_which_one_the_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     synthesize(tmp_path / "h.bvh", behavior="hands", seconds=0.05)
     assert "h.bvh holds 'child' alone; 'adult' can be seen" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.5, "Lost its balance at 0.4"), (0.7, "Fell at 0.5")])
+def test_a_run_that_ends_in_a_fall_does_not_say_that_nobody_fell(
+    seconds: float, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = poise.synthesize("balance", pushes=[poise.Push("chest", (400.0, 0.0, 0.0), 0.1, 0.3)], seconds=seconds)
+    assert [v.name for v in result.visits] == ["balance", "fallen"]
+    assert (result.figures[0].fell is None) == said.startswith("Lost")
+    summarize_synthesis(result, None)
+    told = capsys.readouterr().out
+    assert said in told
+    assert "Did not fall" not in told
+
+
+def test_the_speed_reached_is_told_beside_the_one_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    result = poise.synthesize("run", options={"speed": 2.5}, seconds=2.0)
+    summarize_synthesis(result, None)
+    told = capsys.readouterr().out
+    assert result.q[-1, 0] - result.q[-101, 0] < 1.5
+    assert f"last second: {result.q[-1, 0] - result.q[-101, 0]:.1f}" in told
+    assert "asked for: 2.5 m/s" in told
+    summarize_synthesis(poise.synthesize("balance", seconds=0.1), None)
+    assert "Speed" not in capsys.readouterr().out
 
 
 def test_results_are_printed_in_a_line() -> None:

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("websockets")
 
 import poise
+from poise.cli.world import play_alone, summarize_world
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.show.live_world import LiveWorld
@@ -235,3 +236,12 @@ def test_the_command_runs_a_scene_file_and_saves_its_figures(tmp_path: Path) -> 
     assert run(["world", street, "--save-figure", "bob"]) != 0
     assert run(["world", street]) != 0
     assert run(["walk", str(tmp_path / "no.npz"), "--live", "--to", "1,1"]) != 0
+
+
+def test_a_world_without_bodies_is_summed_up_without_them(capsys: pytest.CaptureFixture[str]) -> None:
+    for scene, is_told in ((None, False), (CRATE, True)):
+        world = World(scene, figures={"ada": Clip(sample_clip("walk", 1.0))})
+        summarize_world(play_alone(world, 0.1, "street"))
+        told = capsys.readouterr().out
+        assert told.startswith("0.10 s: ada")
+        assert ("contacts on average" in told) == is_told

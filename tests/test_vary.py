@@ -189,3 +189,14 @@ def test_a_clip_that_cannot_be_read_is_a_failure(tmp_path: Path, capsys: pytest.
     page = (place / "index.html").read_text(encoding="utf-8")
     assert "2 clips, 2 failed" in page
     assert "begins with the word HIERARCHY" in page
+
+
+def test_a_figure_without_a_clip_is_refused_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bones, _, _ = sample_path("walk").read_text(encoding="utf-8").partition("MOTION")
+    (tmp_path / "bones.bvh").write_text(bones, encoding="utf-8")
+    place = tmp_path / "out"
+    assert run(["vary", str(tmp_path / "bones.bvh"), "-n", "3", "-o", str(place), "--jobs", "1"]) == 2
+    told = capsys.readouterr()
+    assert "failed" not in told.out
+    assert "for the motion get the whole file" in " ".join(told.err.split())
+    assert not place.exists()

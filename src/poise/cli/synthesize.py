@@ -23,7 +23,8 @@ from poise.cli.behaviors import (
     write_controller,
 )
 from poise.cli.options import argument, flag, option
-from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_synthesis
+from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds
+from poise.cli.synthesized import summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:

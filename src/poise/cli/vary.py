@@ -80,6 +80,8 @@ def vary(
         require_kinds(Path(f"clip.{to.lstrip('.')}"), None)
     note_passed_over(file)
     names = _names(files, file, None if clip == "all" else clip)
+    if not file.is_dir() and len(names) == 1:
+        _prepared(*next(iter(names)))  # what cannot be varied at all is refused once, before anything is written
     todo = []
     for (path, key), name in names.items():
         stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""

@@ -251,12 +251,14 @@ def summarize_world(run: WorldRun) -> None:
     """What happened, in a few lines."""
     scene, world = run.report["scene"], run.world
     names = ", ".join(f.name for f in world.figures)
-    bodies = f"{scene['bodies']} {'body' if scene['bodies'] == 1 else 'bodies'}"
-    out().print(
-        f"{world.time:.2f} s: {names}; {bodies}, {scene['contacts_mean']:.0f} contacts on average, "
-        f"deepest {1e3 * scene['penetration_max_m']:.0f} mm",
-        markup=False,
-    )
+    met = ""
+    if scene["bodies"]:
+        bodies = f"{scene['bodies']} {'body' if scene['bodies'] == 1 else 'bodies'}"
+        met = (
+            f"; {bodies}, {scene['contacts_mean']:.0f} contacts on average, "
+            f"deepest {1e3 * scene['penetration_max_m']:.0f} mm"
+        )
+    out().print(f"{world.time:.2f} s: {names}{met}", markup=False)
     for name, figure in run.report["figures"].items():
         if "states" in figure:
             path = " → ".join(f"{s['name']} {s['start']:.2f}" for s in figure["states"] if " / " not in s["name"])

@@ -418,8 +418,7 @@ def _plots(result: SynthesisResult, times: Array) -> tuple[Plot, ...]:
 def _notes(result: SynthesisResult) -> tuple[str, ...]:
     d = result.report.data
     people = ", ".join(f"{f.character.mass:.3g} kg" for f in result.figures)
-    fell = "did not fall" if d["fell"] is None else f"fell at {d['fell']:.2f} s"
     return (
-        f"Made from goals alone, no clip: {d['behavior']}, {people}, {fell}",
+        f"Made from goals alone, no clip: {d['behavior']}, {people}, {result.figures[0].outcome}",
         f"Nobody holds the root: at most {d['root_residual_max']['force_N']:.1g} N; steps of {d['settings']['dt']:g} s",
     )

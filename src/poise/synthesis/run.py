@@ -71,6 +71,15 @@ class FigureResult:
     visits: tuple[Visit, ...]
     fell: float | None
 
+    @property
+    def outcome(self) -> str:
+        """Whether it fell, in words; of a run that ends in the middle of a fall, when its controller gave up."""
+        if self.fell is not None:
+            return f"fell at {self.fell:.2f} s"
+        gave_up = (v.start for v in self.visits if v.name.rpartition(" / ")[2] == "fallen")
+        lost = next(gave_up, None)
+        return "did not fall" if lost is None else f"lost its balance at {lost:.2f} s"
+
     def __repr__(self) -> str:
         fell = "" if self.fell is None else f", fell at {self.fell:.2f} s"
         return f"<figure {self.name!r}: {len(self.q)} frames, {self.motion.duration:.2f} s{fell}>"
