@@ -17,6 +17,8 @@ from poise.body.joint_tree import JointTree
 from poise.body.limbs import find_anatomy
 from poise.cli.describe import describe_motion
 from poise.core.errors import MotionWarning
+from poise.intake.anatomy import height_of
+from poise.phases.points import body_points, far_tips
 from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
 
 
@@ -338,3 +340,28 @@ def test_ears_of_a_nameless_beast_whose_legs_hang_on_one_joint_are_no_arms() -> 
         legs = [joints[0][:4] for name, joints in found.items() if "leg" in name]
         assert sorted(legs) == ["fore", "fore", "hind", "hind"], found
         assert not any("arm" in name for name in found), found
+
+
+def test_last_joints_farther_off_than_the_body_reaches_are_no_part_of_it() -> None:
+    ends = both(("toe end.*", "toe.*", (0.06, 0.0, 0.0)), ("finger.*", "hand.*", (0.0, 0.02, 0.0)))
+    person = [*TRUNK, *ARMS, *LEGS, *ends, ("top", "head", (0.0, 0.0, 0.12))]
+    far = both(("toe end end.*", "toe end.*", (5.98, 0.0, 0.4)), ("finger end.*", "finger.*", (0.0, 2.0, -1.0)))
+    plain = figure(person, MOVES)
+    for more in (far, [*far, ("top end", "top", (1.0, 0.0, 12.9))], far[:1]):
+        odd = figure([*person, *more], MOVES)
+        assert height_of(odd) == pytest.approx(height_of(plain))
+        assert np.ptp(body_points(odd)[0][..., 2]) == pytest.approx(np.ptp(body_points(plain)[0][..., 2]))
+        found, expected = fit(odd), fit(plain)
+        assert limbs(found) == limbs(expected)
+        assert found.mass == pytest.approx(expected.mass)
+        for body, like in zip(found.bodies, expected.bodies, strict=True):
+            assert body.mass == pytest.approx(like.mass), body.name
+
+
+def test_a_long_last_joint_that_moves_skin_is_part_of_the_body() -> None:
+    rows = [*TRUNK, *ARMS, *LEGS, ("grip", "hand.R", (0.0, -0.02, 0.0)), ("spear", "grip", (0.0, 0.0, 2.5))]
+    bare, skinned = (figure(rows, MOVES, [*[9.0] * (len(rows) - 1), last]) for last in (0.0, 9.0))
+    assert far_tips(bare.skeleton) == {len(rows) - 1}
+    assert not far_tips(skinned.skeleton)
+    low, high = (float(np.ptp(body_points(moving)[0][..., 2])) for moving in (bare, skinned))
+    assert high > low + 1.0

@@ -21,7 +21,7 @@ from poise.body.anatomy import (
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.intake.anatomy import is_finger, is_hand
-from poise.phases.points import figure_skin
+from poise.phases.points import far_tips, figure_skin
 
 Pair = tuple[int, int, int]
 """A joint of the trunk, and the first joints of two branches on it that mirror each other."""
@@ -131,14 +131,14 @@ class Branches:
         return by_name | frozenset(bare - legs if legs <= bare else bare)  # legs under a robe move nothing of it
 
     def _find_markers(self) -> frozenset[int]:
-        """Joints that only mark a place: a control without skin, and a far last joint that never turns, beside others.
+        """Joints that only mark a place: a control without skin, a far last joint that never turns, beside others.
 
         They have no part in any length: helpers of some tools lie meters from the bone they belong to.
         """
         skin, kids = self.skin, self.skeleton.children
         beside = {j for j in range(1, len(kids)) if not kids[j] and len(kids[int(self.skeleton.parents[j])]) > 1}
         found = set() if skin is None else {j for j in beside if skin[j] <= 0.0}
-        found |= {j for j in beside if self._doubles(j)}
+        found |= {j for j in beside if self._doubles(j)} | far_tips(self.skeleton)
         if self.poses.frame_count > 2:
             ends = {site.joint for site in self.skeleton.end_sites if np.linalg.norm(site.offset) > 0.0}
             heads = {
@@ -313,7 +313,7 @@ class Branches:
     def path(self, joint: int, *, with_asides: bool = False) -> list[int]:
         """Joints from this one down its longest branch, asides by name left out unless asked for."""
         path = [joint]
-        while kids := self.skeleton.children[path[-1]]:
+        while kids := self._kids(path[-1]):
             straight = [c for c in kids if c not in self.asides]
             # what is on one side goes on with what has its twin on the other: a hand, not what it holds
             sided = [c for c in straight if self.is_sided(c)] if self.is_sided(path[-1]) else []
@@ -322,6 +322,10 @@ class Branches:
                 break
             path.append(best)
         return path
+
+    def _kids(self, joint: int) -> list[int]:
+        """Children of a joint but for far tips, which are at no place of the body."""
+        return [c for c in self.skeleton.children[joint] if c not in far_tips(self.skeleton)]
 
     def named(self, pair: Pair) -> frozenset[str]:
         """Kinds of limb that names along a pair speak of; "other" by its first joints alone: an arm may have claws."""
@@ -351,7 +355,7 @@ class Branches:
         """
         last = self.path(joint)[-1]
         sound = sound_ends(self.skeleton)
-        below = self.skeleton.children[last]
+        below = self._kids(last)
         ends = [c for c in below if is_end(self.skeleton.names[c])]
         ends = ends or ([] if any(s.joint == last for s in sound) else below)
         if ends:

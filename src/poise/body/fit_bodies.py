@@ -12,6 +12,7 @@ from poise.body.anatomy import Anatomy, Poses, is_aside, is_end, sound_ends
 from poise.core import rotations
 from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
+from poise.phases.points import far_tips
 
 PERSON_SPAN = 2.3
 """Longest path through a person's bones, toe to fingertip [m]; sizes of parts scale with a skeleton's own span."""
@@ -128,7 +129,7 @@ def _tips(
     tips: list[list[Array]] = [[] for _ in frames.joints]
     for i in range(1, frames.body_count):
         tips[frames.parents[i]].append(offsets[i])
-    tiny = 0.01 * anatomy.span
+    tiny, unsound = 0.01 * anatomy.span, far_tips(skeleton)
     for i, j in enumerate(frames.joints):
         if tips[i]:
             continue
@@ -144,7 +145,7 @@ def _tips(
                 at = at + rotations.rotate(poses.orientations[:, site.joint], site.offset)
                 ends.append((is_beside(site.joint), np.median(frames.local(i, at), axis=0)))
         for k in range(skeleton.joint_count):
-            if k != j and carrier[k] == i and _is_below(skeleton.parents, k, j):
+            if k != j and carrier[k] == i and k not in unsound and _is_below(skeleton.parents, k, j):
                 end = np.median(frames.local(i, poses.positions[:, k]), axis=0)
                 ends.append((is_beside(k), end))
         far = [(aside, e) for aside, e in ends if np.linalg.norm(e) > tiny]

@@ -18,7 +18,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import HUMAN_LEG, UNITS
-from poise.phases.points import body_points
+from poise.phases.points import body_points, far_tips
 
 _SIDES = ("left", "right", "l", "r")
 THIGHS = ("upleg", "upperleg", "thigh", "femur", "hip")
@@ -332,6 +332,7 @@ def _longest(skeleton: Skeleton) -> tuple[float, float]:
         below[site.joint] = max(below[site.joint], float(np.linalg.norm(site.offset)))
     longest = float(below.max(initial=0.0))
     lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    lengths[list(far_tips(skeleton))] = 0.0
     for j in range(skeleton.joint_count - 1, 0, -1):
         parent, way = int(skeleton.parents[j]), below[j] + lengths[j]
         longest = max(longest, float(below[parent] + way))
@@ -377,9 +378,10 @@ def height_of(source: Motion | Skeleton) -> float:
     above = max(tips, default=0.0) or _above_head(anatomy) or HEAD * anatomy.leg_length
     stretched = (1.0 + SOLE) * anatomy.leg_length + anatomy.trunk_length + above
     heights = skeleton.rest[0][:, 2]
-    low, head = float(heights.min()), float(heights[anatomy.head])
+    far = list(far_tips(skeleton))
+    low, head = float(np.delete(heights, far).min()), float(heights[anatomy.head])
     hips = float(np.mean(heights[[leg.first for leg in anatomy.legs]]))
-    below = np.delete(heights, skeleton.carried_by(anatomy.head))  # a large head reaches far above its joint
+    below = np.delete(heights, [*skeleton.carried_by(anatomy.head), *far])  # a large head reaches far above its joint
     stands = head - low > 0.7 * float(np.ptp(below)) and head - hips > UPRIGHT_SHARE * anatomy.trunk_length
     return rest if stands and hips - low > UPRIGHT_SHARE * anatomy.leg_length else stretched
 
@@ -390,9 +392,11 @@ def _above_head(anatomy: Anatomy) -> float:
     rest = skeleton.rest[0]
     trunk = rest[head] - rest[[leg.first for leg in anatomy.legs]].mean(axis=0)
     length = float(np.linalg.norm(trunk))
-    on_top = 0.0
-    for joint in skeleton.carried_by(int(head or 0)):
-        if joint == head or length < 1e-9 or (skeleton.skin is not None and skeleton.skin[joint] <= 0.0):
+    on_top, far = 0.0, far_tips(skeleton)
+    for joint in skeleton.carried_by(int(head or 0)).tolist():
+        if joint == head or joint in far or length < 1e-9:
+            continue
+        if skeleton.skin is not None and skeleton.skin[joint] <= 0.0:
             continue
         way = rest[joint] - rest[head]
         along = float(way @ trunk) / length
@@ -441,4 +445,5 @@ def _rest_height(skeleton: Skeleton) -> float:
     if skin is not None and skin.any():
         has_skin = np.array([skin[skeleton.carried_by(j)].any() for j in range(skeleton.joint_count)])
         shown[1:] = has_skin[1:] | has_skin[skeleton.parents[1:]]
+    shown[list(far_tips(skeleton))] = False
     return float(np.ptp(np.concatenate([places[shown], np.reshape(tips, (-1, 3))])[:, 2]))

@@ -30,6 +30,10 @@ limbs that differ by this share are those of a left and a right one [1]."""
 STRAY = 0.02
 """Less skin than this share of what a joint usually moves was painted by accident [1]."""
 
+FAR = 10.0
+"""A last bone is drawn to no end of the body if it is so many times as long as the one before, and longer than any way
+from the pelvis to a joint that goes on [1]."""
+
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     """World positions of all joints and end sites that belong to the body.
@@ -111,13 +115,34 @@ def _covers(skin: Array, places: Array) -> bool:
     return bool((np.ptp(places[has_skin], axis=0) >= COVERS * whole)[is_long].all())
 
 
+def far_tips(skeleton: Skeleton) -> frozenset[int]:
+    """Last joints that move no skin and lie farther off than the body reaches: tips that were written in another unit.
+
+    A limb's own end is not that far from the joint before, nor is a tail's, a wing's or a weapon's with skin.
+    """
+    if "far tips" not in skeleton.found:
+        children, parents, skin = skeleton.children, skeleton.parents, skeleton.skin
+        lengths, way = np.linalg.norm(skeleton.offsets, axis=1), np.zeros(skeleton.joint_count)
+        first = 0
+        while len(children[first]) == 1:
+            first = children[first][0]
+        for j in skeleton.carried_by(first).tolist()[1:]:
+            way[j] = way[parents[j]] + lengths[j]
+        reach = max((float(way[j]) for j, kids in enumerate(children) if kids), default=0.0)
+        bare = {j for j, kids in enumerate(children) if not kids and (skin is None or skin[j] <= 0.0)}
+        bare -= {site.joint for site in skeleton.end_sites if np.any(site.offset)}
+        far = (j for j in bare if lengths[j] > max(reach, FAR * float(lengths[parents[j]])))
+        skeleton.found["far tips"] = frozenset(j for j in far if way[parents[j]] > lengths[parents[j]] > 0.0)
+    return skeleton.found["far tips"]
+
+
 def _controls(skeleton: Skeleton) -> frozenset[int]:
-    """Joints that neither move skin nor carry any that do, but for those in which a limb with skin ends."""
-    skin = figure_skin(skeleton)
+    """Joints that neither move skin nor carry any that do, but for those in which a limb with skin ends; far tips."""
+    skin, far = figure_skin(skeleton), far_tips(skeleton)
     if skin is None:
-        return frozenset()
+        return far
     parents, children = skeleton.parents.tolist(), skeleton.children
-    carries, hangs, found = skin > 0.0, skin > 0.0, set[int]()
+    carries, hangs, found = skin > 0.0, skin > 0.0, set[int](far)
     for j in range(len(parents) - 1, 0, -1):
         carries[parents[j]] |= carries[j]
     for j in range(len(parents)):
@@ -168,8 +193,10 @@ def leg_length(skeleton: Skeleton) -> float:
         tip = positions[site.joint] + rotations.rotate(orientations[site.joint], site.offset)
         if site.joint not in controls:
             tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
-    extent = np.ptp(positions, axis=0)
+    far = list(far_tips(skeleton))
+    extent = np.ptp(np.delete(positions, far, axis=0), axis=0)
     below = np.linalg.norm(skeleton.offsets, axis=1)  # length of each joint's bone with all that it carries
+    below[far] = 0.0
     for site in skeleton.end_sites:
         below[site.joint] += float(np.linalg.norm(site.offset))
     for j in range(skeleton.joint_count - 1, 0, -1):
