@@ -75,7 +75,7 @@ def test_never_over_its_input_nor_silently_over_anything(tmp_path: Path, capsys:
     [
         (["out.xyz"], "No format is written to the extension '.xyz'"),
         (["out.html"], "Pages, pictures and films are written with --record"),
-        (["out.xyz"], "Give one of .bvh, .amc, .txt, .json, .usd, .usda, .usdc, .npz, .glb, .gltf, .fbx."),
+        (["out.xyz"], "Give one of .bvh, .amc, .txt, .json, .usd, .usda, .usdc, .npz, .gltf, .glb, .fbx."),
         (["out"], "has no extension, which says the format"),
         (["out.bvh", "--fps", "0"], "must be a positive number"),
         (["out.bvh", "--start", "9"], "No frame between"),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from poise.cli.app import out
 
@@ -86,8 +85,8 @@ def _speed(result: SynthesisResult) -> list[str]:
     asked, motion = result.report["settings"]["options"].get("speed"), result.motion
     if not isinstance(asked, float) or motion.duration < 1.0:
         return []
-    before = int(np.searchsorted(motion.times, motion.times[-1] - 1.0 - 1e-6))
-    way = float(np.linalg.norm(result.q[-1, :2] - result.q[before, :2]))
+    before = int(motion.times.searchsorted(motion.times[-1] - 1.0 - 1e-6))
+    way = math.hypot(*(result.q[-1, :2] - result.q[before, :2]).tolist())
     speed = way / float(motion.times[-1] - motion.times[before])
     return [f"Speed over the last second: {speed:.2f} m/s; asked for: {asked:g} m/s"]
 
