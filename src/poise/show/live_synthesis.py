@@ -12,7 +12,6 @@ import numpy as np
 from poise.body.character import Character
 from poise.body.posing import body_poses
 from poise.core.errors import InvalidValue, SimulationDiverged
-from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.filter.forces import Hand, carrying
 from poise.goals.surroundings import Ball
@@ -64,7 +63,6 @@ class LiveSynthesis:
         **run: Any,
     ) -> None:
         self._behavior, self._character, self._scene, self._run = behavior, character, scene, run
-        self._drawn: Motion | None = run.get("drawn") or run.get("clip")
         self._settings, self._options, self._seconds = settings or Settings(), options, seconds or LONGEST
         self._values: dict[str, float | bool | str] = {c.name: c.value for c in self.controls}
         self._values["torque_limits"] = self._settings.torque_limits
@@ -85,7 +83,7 @@ class LiveSynthesis:
         clip = self._run.get("clip")
         who = Character.fit(clip) if clip is not None and self._character is None else self._character
         self._world = world_of(setup, who, scene=self._scene, clip=clip, settings=self._settings)
-        self._skins = skins_on(self._world.figures[0].character, self._drawn, most=LIVE_VERTICES)
+        self._skins = skins_on(self._world.figures[0].character, self._run.get("drawn") or clip, most=LIVE_VERTICES)
 
     def play(self, watch: Callable[[], bool]) -> SynthesisResult:
         def after(world: World) -> None:
