@@ -189,7 +189,10 @@ def roughness(run: SimulationResult) -> tuple[float, float]:
 
 
 def slide(run: SimulationResult) -> float:
-    """Most that a point which touches in the source moves along the ground, beyond its own, in one stance [m]."""
+    """Most that a point which touches in the source moves along the ground, beyond its own, in one stance [m].
+
+    It touches while it is less than 3 cm above the floor, and above its own place in a clip that is below the floor.
+    """
     c, dt = run.character, run.report["dt"]
     state, points = State(model_of(c)), []
     for q in (run.q, run.reference_q):
@@ -205,7 +208,8 @@ def slide(run: SimulationResult) -> float:
     for i in feet:
         speed = np.linalg.norm(np.gradient(reference[:, i], dt, axis=0), axis=1)
         low = reference[:, i, 2] - c.floor < 0.03 * c.leg_scale
-        stands = (speed < 0.2) & low & (simulated[:, i, 2] - c.floor < 0.03 * c.leg_scale)
+        ground = np.minimum(c.floor, reference[:, i, 2])
+        stands = (speed < 0.2) & low & (simulated[:, i, 2] - ground < 0.03 * c.leg_scale)
         for first, last in _runs(stands):
             own = np.linalg.norm(reference[first:last, i, :2] - reference[first, i, :2], axis=1)
             here = np.linalg.norm(simulated[first:last, i, :2] - simulated[first, i, :2], axis=1)

@@ -218,6 +218,19 @@ def test_a_foot_that_must_cross_the_standing_leg_goes_around_it(way: float, star
     assert around > through + 0.03
 
 
+def test_a_foot_above_a_clip_that_is_below_the_floor_is_in_the_air() -> None:
+    """A foot that the clip holds under the floor was lifted, put elsewhere, and counted as sliding by 13 cm."""
+    motion, character = walk(2.5)
+    run = simulate(motion, character)
+    sunk, lifted = run.reference_q.copy(), run.q.copy()
+    sunk[:, 2] -= 0.1
+    lifted[:, 2] -= 0.05
+    lifted[:, 0] += 0.1 * np.sin(5.0 * run.report["dt"] * np.arange(len(lifted)))
+    assert slide(replace(run, q=lifted, reference_q=sunk)) == 0.0
+    sunk[:, 2] += 0.05
+    assert slide(replace(run, q=lifted, reference_q=sunk)) > 0.03
+
+
 def near_legs() -> Iterator[tuple[SimulatedCharacter, State]]:
     """The walker in poses in which its legs come nearer than they should, and another state of it."""
     _, character = walk()
