@@ -1,4 +1,4 @@
-"""What `poise synthesize` says of behaviors and controllers: --list, --goals, --describe, --write and --help."""
+"""What `poise synthesize` does besides a run: --list, --goals, --describe, --write, --tune, --help, and `learn`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
+from poise.cli import options
 from poise.cli.app import note, out, output_paths, print_json
-from poise.cli.options import name_and_value
+from poise.cli.options import argument, name_and_value, option
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -27,9 +29,7 @@ class SynthesizeCommand(TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         if args[:1] == ["learn"]:
-            from poise.cli.learn import command
-
-            return command().make_context(f"{info_name} learn", args[1:], parent, **extra)
+            return typer.main.get_command(learner).make_context(f"{info_name} learn", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -248,3 +248,55 @@ def tune_behavior(
             said = f"{title} {new.typed}".rstrip()
             out().print(f"{said}: cost {old.cost:.3f} before, {new.cost:.3f} after", markup=False)
     out().print(f"{output}: poise synthesize {behavior.name} --gains {output} -o out.bvh runs with it.", markup=False)
+
+
+learner = typer.Typer(rich_markup_mode="rich", add_completion=False)
+"""Of one command, which `synthesize` hands over to when its first word is "learn"."""
+
+
+@learner.command("learn")
+def learn(
+    clip: Annotated[Path, argument("CLIP", "A clip that stands, reaches or walks (or FILE@CLIP).")],
+    output: Annotated[Path, option("MINE.toml", "The controller file.", "-o", "--output", show_default=False)],
+    held_out: Annotated[
+        Path | None,
+        option("CLIP", "A clip that only the weights found are tried on.", "--held-out"),
+    ] = None,
+    start: options.Start = None,
+    end: options.End = None,
+    tries: Annotated[int, option("N", "How many sets of weights are tried.")] = 64,
+    seed: Annotated[int, option("N", "Random seed of the search.")] = 0,
+    overwrite: options.Overwrite = False,
+) -> None:
+    """Find the weights of goals with which a figure moves most like a clip, and write them as a controller file.
+
+    The clip says where hands, feet and center of mass go; the rest of the body follows from the weights.
+    MINE.toml.tries keeps every try, so that the same command goes on where it was stopped.
+
+    Example: [bold]poise synthesize learn reach.bvh -o mine.toml --held-out other.bvh[/bold]
+    """
+    from poise.cli.synthesize import captured
+    from poise.io.format import file_and_clip
+    from poise.synthesis.learning import learn as learn_weights
+
+    if output.suffix.lower() != ".toml":
+        raise InvalidValue(f"learn writes a controller file; give -o mine.toml, not {output}.")
+    files = [file_and_clip(str(name))[0] for name in (clip, held_out) if name is not None]
+    output_paths((output,), "-o", inputs=files, overwrite=overwrite)
+    motion = options.part_of(captured(clip), start, end)
+    other = None if held_out is None else captured(held_out)
+
+    def tell(number: int, cost: float, least: float) -> None:
+        note(f"try {number} of {tries}: cost {cost:.3f}, least so far {least:.3f}")
+
+    log = output.with_name(output.name + ".tries")
+    name = None if start is None and end is None else f"{clip.name} ({motion.duration:.2f} s from {start or 0.0:g} s)"
+    found = learn_weights(motion, held_out=other, name=name, tries=tries, seed=seed, log=log, on_try=tell)
+    found.save(output)
+    for title, before, after in (
+        ("learned from", found.before, found.after),
+        ("held out", found.held_before, found.held_after),
+    ):
+        if before is not None:
+            out().print(f"{title} {before.clip}: {before} at the start, {after} now", markup=False)
+    out().print(f"{output}: poise synthesize {output} --clip {clip} -o out.bvh runs it.", markup=False)
