@@ -20,7 +20,7 @@ import poise
 from poise.cli.app import app, output_path, run
 from poise.cli.describe import describe_motion, mass_doubt
 from poise.cli.info import _facts, _page, _value, _way
-from poise.core.errors import InvalidValue, known_names
+from poise.core.errors import InvalidValue, install_line, known_names
 from poise.core.units import CMU_UNIT
 from poise.intake.anatomy import anatomy_of, height_of
 from poise.samples import sample_path
@@ -329,6 +329,29 @@ def test_no_word_of_a_help_is_taken_for_markup() -> None:
     assert len(told) > 100
     eaten = [t for t in told for tag in re.findall(r"(?<!\\)\[(?!/)([^\]]*)\]", t) if tag not in ("bold", "dim")]
     assert not eaten
+
+
+def test_an_option_has_the_same_short_name_in_every_command() -> None:
+    from typer.main import get_command
+
+    def options_of(command: Any) -> list[list[str]]:
+        own = [p.opts for p in command.params]
+        return own + [o for c in getattr(command, "commands", {}).values() for o in options_of(c)]
+
+    short: dict[str, set[str]] = {}
+    for names in options_of(get_command(app)):
+        for long in (n for n in names if n.startswith("--") and names != ["--record", "-o"]):  # view has no other -o
+            short.setdefault(long, set()).add(" ".join(n for n in names if n != long))
+    assert len(short) > 100
+    assert {long: found for long, found in short.items() if len(found) > 1} == {}
+    assert (short["--character"], short["--jobs"], short["--output"]) == ({"-c"}, {"-j"}, {"-o"})
+
+
+def test_system_names_the_line_that_installs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from poise.cli import info
+
+    monkeypatch.setattr(info, "_version", lambda package: None)
+    assert info.describe_system()["packages"]["DracoPy"] == f"not installed: {install_line('draco')}"
 
 
 def test_system_tells_what_it_runs_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -34,6 +35,13 @@ def test_the_readme_shows_every_command() -> None:
     table = page.split("| command | does |")[1].split("\n\n")[0]
     missing = [name for name in group.commands if f"`poise {name}" not in table]  # pyright: ignore[reportAttributeAccessIssue]
     assert not missing
+
+
+def test_the_first_page_names_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+)` \|", page.split("## Extras")[1], re.M)
+    assert sorted(named) == sorted(extras.keys() - {"all", "docs", "dev"})
 
 
 def test_packages_of_the_reference_say_what_is_public() -> None:

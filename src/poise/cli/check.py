@@ -51,7 +51,7 @@ def check(
         bool,
         flag("--try-cures", "Try slow cures as well, and name only those that work."),
     ] = False,
-    jobs: Annotated[int | None, option("N", "Number of processes. Default: one per core.", "--jobs", "-j")] = None,
+    jobs: Annotated[int | None, option("N", "Number of processes. Default: one per core.", "-j", "--jobs")] = None,
     html: Annotated[
         Path | None,
         option("OUT.html", "Page with pictures and recordings.", panel=options.OUTPUT),

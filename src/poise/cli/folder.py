@@ -45,15 +45,13 @@ ENOUGH = 20
 MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
 
 Resume = Annotated[bool, flag("--resume", "Skip the clips that are done already.", panel=options.BATCH)]
-Shard = Annotated[
-    str | None,
-    option("I/N", "Only part I of N, for several machines.", "--shard", panel=options.BATCH),
-]
+Shard = Annotated[str | None, option("I/N", "Only part I of N, for several machines.", "--shard", panel=options.BATCH)]
 Jobs = Annotated[
     str | None,
     option(
         "N|ADDRESS",
         "Processes; default: one per core. Or a Dask scheduler whose workers see the same files: tcp://node:8786.",
+        "-j",
         "--jobs",
         panel=options.BATCH,
     ),

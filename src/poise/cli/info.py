@@ -15,7 +15,7 @@ from poise.cli import options
 from poise.cli.app import app, out, print_json, waiting
 from poise.cli.folder import over_folders
 from poise.cli.options import argument, flag
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, install_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -192,7 +192,6 @@ def _system_page(found: dict[str, Any]) -> RenderableType:
 
 CORE = ("numpy", "scipy", "mujoco", "daqp", "typer", "rich", "pydantic", "pillow")
 EXTRAS = {
-    "pygltflib": "gltf",
     "av": "video",
     "trimesh": "mesh",
     "websockets": "studio",
@@ -211,7 +210,7 @@ def describe_system() -> dict[str, Any]:
     import poise
 
     packages = {name: _version(name) or "missing" for name in CORE}
-    packages |= {n: _version(n) or f"not installed (pip install 'poise[{e}]')" for n, e in EXTRAS.items()}
+    packages |= {n: _version(n) or f"not installed: {install_line(e)}" for n, e in EXTRAS.items()}
     return {
         "schema": "poise.system/1",
         "poise": poise.__version__,

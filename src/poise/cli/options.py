@@ -114,7 +114,7 @@ Floor = Annotated[
 ]
 CharacterFile = Annotated[
     Path | None,
-    option("FILE", "Character file (TOML). Default: fitted to the clip.", "--character", panel=FIGURE),
+    option("FILE", "Character file (TOML). Default: fitted to the clip.", "-c", "--character", panel=FIGURE),
 ]
 Mass = Annotated[float | None, option("KG", "Total mass. Default: 70 kg at human size.", panel=FIGURE)]
 Output = Annotated[

@@ -92,6 +92,8 @@ def synthesize(
             "WHO",
             "adult, child, a character file (TOML), or any file with a skeleton "
             "(FILE@CLIP names one of several clips).",
+            "-c",
+            "--character",
             panel=SCENE,
         ),
     ] = None,
