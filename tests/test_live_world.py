@@ -245,3 +245,24 @@ def test_a_world_without_bodies_is_summed_up_without_them(capsys: pytest.Capture
         told = capsys.readouterr().out
         assert told.startswith("0.10 s: ada")
         assert ("contacts on average" in told) == is_told
+
+
+def test_the_page_shows_where_one_goes_and_that_it_stands() -> None:
+    from poise.locomotion import Walking, build
+
+    ada = Walking(build([sample_clip("walk")]))
+    ada.velocity = 1.2, 0.0
+    world = World(figures={"ada": ada}, dt=1.0 / 60.0)
+    source = LiveWorld(world, seconds=6.0)
+    source.begin()
+    source.set("turn", 30.0)
+    assert source.set("there", "1.0,0.0 1.0,1.0") == {"speed": 1.2, "direction": 0.0, "turn": 0.0}
+    moment = source.moment((), is_paused=False)
+    _, ring, dots = moment.overlays
+    assert ring[0] == pytest.approx([1.0, 1.0, 0.0])
+    assert np.isfinite(dots[:, 0]).sum() == 6  # a dot every 25 cm, but near the figure
+    source.play(lambda: True)
+    moment = source.moment((), is_paused=False)
+    assert moment.controls["speed"] == 0.0
+    assert all(np.isnan(marks).all() for marks in moment.overlays[1:])
+    assert source.set("there", "3,3") == {"speed": 1.2, "direction": 0.0, "turn": 0.0}  # as fast as before

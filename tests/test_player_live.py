@@ -169,6 +169,11 @@ def test_a_click_a_path_and_keys_lead_where_the_ground_is_a_control(browser: Bro
             feed.asked("set", until=lambda fields: fields == {"name": "turn", "value": 0.0})
             page.keyboard.press("w")
             feed.asked("set", until=lambda fields: fields == {"name": "speed", "value": 0.6})
+            # what the server says of the press before is late, and takes nothing back
+            feed.viewer.say(type="status", paused=False, speed=1.0, values={"speed": 0.5}, ended=False)
+            page.wait_for_timeout(200)
+            page.keyboard.press("w")
+            feed.asked("set", until=lambda fields: fields == {"name": "speed", "value": 0.7})
 
 
 def test_buttons_and_sliders_speak(browser: Browser) -> None:

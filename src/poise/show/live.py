@@ -321,6 +321,9 @@ class LiveRun(Generic[R]):
             is_paused=moment.is_paused,
             rows=moment.rows,
         )
+        if not moment.controls.items() <= self._values.items():
+            self._values.update(moment.controls)
+            self._viewer.say(**self._status())
 
     def _keep_time(self, time: float) -> None:
         """Sleep until the clock has come as far as the simulation; one that is late stays late."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from poise.show.live import body_at, body_of, places_of, push_of, seen_poses
 from poise.show.live_clip import hand_arrows, hands_mark
 from poise.show.protocol import Moment
 from poise.show.result_scene import scene_of_world
-from poise.show.scene import Control, Scene
+from poise.show.scene import Color, Control, Points, Scene
 from poise.show.world_scene import props_of_thing
 from poise.world import Clip, Driver, Goals, Ragdoll, Stream, World
 from poise.world.drivers import Figure
@@ -30,6 +30,9 @@ LONGEST = 60.0
 """A round is so long where nobody says [s]."""
 THERE = Control("there", "Click on the ground to walk there; draw a path with Shift. W A S D steer.", "ground", "")
 """Where to walk, of a world with figures that walk."""
+DOTS, APART = 60, 0.25
+"""The way to a place is shown by at most so many dots, no nearer to each other than the second [m]."""
+WAY_COLOR: Color = (0.48, 0.25, 0.72)
 GONE = 8.0
 """A page is shown the ground anew once a figure has gone so far, for a leg of 0.82 m; it ends 6 m farther on [m]."""
 
@@ -71,7 +74,9 @@ class LiveWorld:
         self._walkers = [driver for driver in self._drivers.values() if isinstance(driver, Walking)]
         self._walk_controls: tuple[Control, ...] = _where(self._walkers[0]) if self._walkers else ()
         self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
+        self._pace = self._walk_values.get("speed") or (self._walkers[0].examples.walk if self._walkers else 0.0)
         self._there: list[tuple[Walking, Commands]] = []  # those on their way to a place
+        self._way = np.zeros((0, 2))  # dots on the way, the place itself last
         bodies = dict.fromkeys(shape.body for shape in world.bodies.shapes)
         things = zip(bodies, world.things(len(world.track) - 1))
         self._scene_bodies = [body for body, thing in things for _ in props_of_thing(thing)]  # one a track
@@ -111,7 +116,7 @@ class LiveWorld:
         scene = scene_of_world(self._world, title=self._title, is_now=True)
         self._skinned = {track.name for track in scene.tracks if track.skinned is not None}
         self._shown = self._places()
-        return replace(scene, overlays=(hands_mark(self._world.figures[0].character),))
+        return replace(scene, overlays=(hands_mark(self._world.figures[0].character), *_way_marks(self._walkers)))
 
     def is_changed(self) -> bool:
         longest = max(figure.character.leg_length for figure in self._world.figures)
@@ -128,7 +133,8 @@ class LiveWorld:
         places, turns = world.track[-1]
         figures = ((own[0], turned[0]) for own, turned in poses)
         things = ((places[b : b + 1], turns[b : b + 1]) for b in self._scene_bodies)
-        return Moment(world.time, (*figures, *things), (hand_arrows(hands),), (), is_paused)
+        marks = (hand_arrows(hands), *(self._way_places() if self._walkers else ()))
+        return Moment(world.time, (*figures, *things), marks, (), is_paused, controls=dict(self._walk_values))
 
     def grab(self, track: int, body: int, point: Array, target: Array) -> Hand:
         world, figures = self._world, self._world.figures
@@ -154,21 +160,25 @@ class LiveWorld:
         world.push(whose, push_of(name, force, world.time, seconds))
         return name
 
-    def set(self, name: str, value: float | bool | str) -> None:
+    def set(self, name: str, value: float | bool | str) -> Mapping[str, float] | None:
         if name == THERE.name:
-            speed = self._walk_values["speed"]
+            speed = self._walk_values["speed"] or self._pace
             places = places_of(THERE, value)
-            self._there = [(one, Toward(places, speed or one.examples.walk).begin()) for one in self._walkers]
-            return
+            self._there = [(one, Toward(places, speed).begin()) for one in self._walkers]
+            self._way = _dots(np.vstack([self._walkers[0].walker.place, places]))
+            self._walk_values |= {"speed": speed, "direction": 0.0, "turn": 0.0}
+            return self._walk_values
         if name in self._walk_values:
             self._walk_values[name] = float(value)
+            self._pace = self._walk_values["speed"] or self._pace
             self._lead()
-            return
+            return None
         whose = name.removeprefix("drive ")
         self._drive(whose, str(value))
         self._set[whose] = str(value)
         if value == _kind(self._drivers[whose]):
             del self._set[whose]
+        return None
 
     def _part(self, figure: Figure, part: int) -> int:
         return body_at(figure.character, part, is_skinned=figure.name in self._skinned)
@@ -180,14 +190,27 @@ class LiveWorld:
             one.velocity, one.turn = asked or ((0.0, 0.0), 0.0)
             if asked is None:
                 self._there.remove((one, command))
+        if len(self._way) and not any(one.turn or any(one.velocity) for one, _ in self._there):
+            self._way = self._way[:0]
+            self._walk_values["speed"] = 0.0
 
     def _lead(self) -> None:
         """Ask those that walk for the velocity that the page shows."""
-        self._there = []
+        self._there, self._way = [], self._way[:0]
         for driver in self._walkers:
             aside, speed = math.radians(self._walk_values["direction"]), self._walk_values["speed"]
             driver.velocity = speed * math.cos(aside), speed * math.sin(aside)
             driver.turn = math.radians(self._walk_values["turn"])
+
+    def _way_places(self) -> tuple[Array, Array]:
+        """Where the place to walk to, and the dots on the way there, are [m], shapes (1, 3) and (DOTS, 3)."""
+        one, marks = self._walkers[0], np.full((DOTS + 1, 3), np.nan)
+        near = 0.5 * one.examples.leg_length
+        while len(self._way) > 1 and np.linalg.norm(self._way[0] - one.walker.place) < near:
+            self._way = self._way[1:]
+        way = self._way[::-1]
+        marks[: len(way), :2], marks[: len(way), 2] = way, self._world.terrain.heights(way, self._world.time)
+        return marks[:1], marks[1:]
 
     def _drive(self, whose: str, value: str) -> None:
         own = self._drivers[whose]
@@ -229,6 +252,23 @@ def _where(driver: Walking) -> tuple[Control, ...]:
         Control("direction", "Direction, left of ahead", value=0.0, unit="°", low=-180.0, high=180.0, step=5.0),
         Control("turn", "Turn to the left", value=0.0, unit="°/s", low=-120.0, high=120.0, step=5.0),
     )
+
+
+def _way_marks(walkers: Sequence[Walking]) -> tuple[Points, ...]:
+    """A ring where those that walk are to stand, and dots on the way there, still hidden."""
+    if not walkers:
+        return ()
+    size, none = walkers[0].examples.leg_length, np.full((1, DOTS, 3), np.nan)
+    ring = Points("place to walk to", "way", WAY_COLOR, none[:, :1], 0.5 * size, "ring")
+    return ring, Points("way there", "way", WAY_COLOR, none, 0.07 * size)
+
+
+def _dots(places: Array) -> Array:
+    """Places along a line through places (N, 2), from a dot's distance after its start to its end, shape (M, 2)."""
+    lengths = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
+    count = int(np.clip(lengths[-1] // APART, 1, DOTS + 1))
+    along = lengths[-1] * np.arange(1, count + 1) / count
+    return np.stack([np.interp(along, lengths, places[:, k]) for k in range(2)], axis=1)
 
 
 def _kind(driver: Driver | None) -> str:

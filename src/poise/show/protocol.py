@@ -6,7 +6,7 @@ import json
 import math
 import struct
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,7 @@ class Moment:
         values: One number for each line of each plot.
         is_paused: The run stands still.
         rows: For each row of the timeline, whether what it tells lasts now.
+        controls: Values of controls that the run itself has changed, by name.
     """
 
     time: float
@@ -97,6 +98,7 @@ class Moment:
     values: tuple[float, ...] = ()
     is_paused: bool = False
     rows: tuple[bool, ...] = ()
+    controls: Mapping[str, float] = field(default_factory=dict)
 
 
 def layout_of(scene: Scene) -> Layout:

@@ -106,6 +106,9 @@ export function fillHelp(card: HTMLElement, header: Header, isLive: boolean): vo
   if (header.made_by) card.append(element("p", `Made by ${header.made_by}. The notices of three.js and uPlot stand in this page's source.`));
 }
 
+/** For so long after a slider was set here it takes no value from the server [ms]. */
+const OWN = 500;
+
 /** Sliders, switches and buttons for the values a server offers. */
 export class Controls {
   private readonly shown = new Map<string, (value: unknown) => void>();
@@ -179,8 +182,20 @@ export class Controls {
       };
       write();
       let pending = 0;
+      // what the viewer sets counts; the server's word for what was set before is heard once nothing is set any more
+      let said: unknown;
+      let quiet = 0;
+      const hear = () => {
+        quiet = 0;
+        if (said === undefined || slider.matches(":active")) return;
+        slider.value = String(said);
+        write();
+      };
       slider.addEventListener("input", () => {
         write();
+        clearTimeout(quiet);
+        said = undefined;
+        quiet = window.setTimeout(hear, OWN);
         // one message a picture is enough while the finger moves
         pending ||= requestAnimationFrame(() => {
           pending = 0;
@@ -188,9 +203,8 @@ export class Controls {
         });
       });
       this.shown.set(name, (value) => {
-        if (slider.matches(":active")) return;
-        slider.value = String(value);
-        write();
+        said = value;
+        if (!quiet) hear();
       });
       row.append(label, output, slider);
     }

@@ -144,7 +144,7 @@ export class Pointer {
   private walkThere(event: PointerEvent): void {
     const isClick = Math.hypot(event.clientX - this.pressed[0], event.clientY - this.pressed[1]) < CLICK;
     if (this.isDrawing) this.stage.controls.enabled = true;
-    else this.path.removeFromParent();
+    this.path.removeFromParent(); // the simulation shows where it goes
     if (event.type === "pointerup" && (this.isDrawing || isClick)) this.ground?.(this.drawn.map((p) => [p.x, p.y]));
     this.drawn = [];
     this.isDrawing = false;
