@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import poise
+from poise.cli.describe import describe_file
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion
 from poise.io import fbx
+from poise.io.format import ReadOptions
 from poise.io.gltf_document import open_gltf
 from poise.io.gltf_write import Pack, as_figure
 from tests.clips import MOTIONS, needs_motions, sample_clip
@@ -400,6 +402,17 @@ def test_an_axis_that_moves_without_the_first_is_read(tmp_path: Path) -> None:
 def test_times_of_three_axes(own: list[int], others: list[list[int]], times: list[int], is_new: list[bool]) -> None:
     found = FILE["joined"]([own, *others])
     assert [part.tolist() for part in found] == [times, is_new]
+
+
+def test_a_file_is_called_what_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skeleton = figure(3, np.arange(3) / 30.0, lying=False).skeleton
+    monkeypatch.setattr(fbx, "describe", lambda path, options: None)
+    monkeypatch.setattr("poise.cli.describe.load_skeleton", lambda path, **options: skeleton)
+    monkeypatch.setattr(fbx, "_blender", lambda: None)
+    for ending in ("fbx", "dae", "blend"):
+        file = tmp_path / f"a.{ending}"
+        file.write_bytes(b"<")
+        assert describe_file(file, ReadOptions())["format"] == ending
 
 
 def test_the_version_of_an_fbx() -> None:

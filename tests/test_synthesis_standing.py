@@ -118,6 +118,15 @@ def test_a_figure_whose_rest_pose_lies_is_stood_up() -> None:
     assert result.report["penetration_max_m"] < 5e-4
 
 
+def test_a_rest_pose_that_leans_gives_way_to_the_middle_of_the_clip() -> None:
+    own = figure()
+    skeleton, turns = own.skeleton, own.skeleton.rest_rotations.copy()
+    turns[0] = rotations.from_rotation_vector(np.array([0.0, 0.6, 0.0]))
+    leaning = replace(own, skeleton=replace(skeleton, rest_rotations=turns))
+    root, top = (places_of(leaning, upright(leaning))[own.roles[role]] for role in ("pelvis", "head"))
+    assert (top - root)[2] > 0.97 * np.linalg.norm(top - root)
+
+
 def test_a_rest_pose_that_stands_is_kept() -> None:
     own = figure()
     turned = upright(own)

@@ -169,7 +169,8 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         if facts is None:
             raise refusal from None
         skeleton = None
-    found = _empty(path) | {"format": candidate.NAME}
+    kind = optional(candidate, "kind")
+    found = _empty(path) | {"format": kind(path) if kind else candidate.NAME}
     warnings: list[str] = []
     if skeleton is not None:
         found |= _of_skeleton(skeleton) | {"evidence": _zero_bones(skeleton)}

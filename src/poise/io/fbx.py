@@ -36,6 +36,7 @@ __all__ = [
     "NOT_WRITTEN",
     "WRITTEN_EXTENSIONS",
     "describe",
+    "kind",
     "matches",
     "read",
     "read_rest",
@@ -56,6 +57,7 @@ KEPT = 40
 SCRIPT = Path(__file__).with_name("fbx_blender.py")
 FILE = SCRIPT.with_name("fbx_file.py")
 """Scripts that Blender runs: the first loads the second."""
+DIALECT = "through Blender"
 WRITTEN = b"poise: written"
 """What the script says last. Blender may crash after it, while it closes; the file is whole then."""
 OPENING = {
@@ -85,7 +87,7 @@ def read_skeleton(path: Path, options: ReadOptions) -> Skeleton:
 
 def read_rest(path: Path, options: ReadOptions) -> Motion:
     """A file as one frame at its bones' rest, with its skin."""
-    return gltf.rest_figure(*_opened(path), options, NAME)
+    return gltf.rest_figure(*_opened(path), options, kind(path))
 
 
 def read(path: Path, options: ReadOptions) -> Motion:
@@ -103,14 +105,20 @@ def read(path: Path, options: ReadOptions) -> Motion:
         "rest_pose": Evidence("the bones' rest in Blender", 0.8, "of an FBX its bind pose"),
     }
     evidence = source.evidence | {k: v for k, v in said.items() if not getattr(options, k, None)}
-    dialect = f"{path.suffix.lower().lstrip('.')} through Blender"
     warnings, version = source.warnings, _version(_opened(path)[0].own)
     if 0 < version < 7000:
         warnings += (
             f"This FBX has the old version {version / 1000:g}, of which Blender may lose keys: joints can be off. Save "
             "it as FBX 2014 (7.4) or newer in the tool it came from.",
         )
-    return replace(motion, source=replace(source, format=NAME, dialect=dialect, evidence=evidence, warnings=warnings))
+    said_as = {"format": kind(path), "dialect": DIALECT}
+    return replace(motion, source=replace(source, **said_as, evidence=evidence, warnings=warnings))
+
+
+def kind(path: Path) -> str:
+    """What a file is: "fbx", "dae" or "blend"."""
+    ending = path.suffix.lower()
+    return ending.lstrip(".") if ending in EXTENSIONS else NAME
 
 
 def _version(own: bytes) -> int:
@@ -124,7 +132,7 @@ def _version(own: bytes) -> int:
 def describe(path: Path, options: ReadOptions) -> dict[str, Any] | None:
     """What a file says that `read` refuses because it holds several actions, or none."""
     found = gltf.describe_figure(*_opened(path), options)
-    return None if found is None else found | {"format": NAME, "dialect": "through Blender"}
+    return None if found is None else found | {"format": kind(path), "dialect": DIALECT}
 
 
 def write(motion: Motion, path: Path) -> None:

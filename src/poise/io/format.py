@@ -106,7 +106,8 @@ class Format(Protocol):
     the last of `WRITTEN_EXTENSIONS` is the usual one); `read_skeleton(path, options) -> Skeleton`, for files that hold
     one; `read_rest(path, options) -> Motion`, for a figure at rest with its skin, and
     `describe(path, options) -> dict | None`, for what `poise info` can say of a file that `read` refuses, in fields of
-    poise.info/1. One that can write in another unit or up axis offers `write_as(motion, path, *, unit, up)`.
+    poise.info/1; `kind(path) -> str`, where it reads several kinds of files. One that
+    can write in another unit or up axis offers `write_as(motion, path, *, unit, up)`.
     """
 
     NAME: str

@@ -63,10 +63,10 @@ def upright(character: Character) -> Array:
     rest = _at_rest(character)
     if stands(character, rest) and _has_straight_legs(character, rest):
         return rest
-    for begun in (rest, _in_the_middle(character)):
-        turned = _put_together(character, begun)
-        if turned is not None and stands(character, turned):
-            return turned
+    tried = [_put_together(character, begun) for begun in (rest, _in_the_middle(character))]
+    standing = [turned for turned in tried if turned is not None and stands(character, turned)]
+    if standing:  # some rest in the middle of a stride, leaning
+        return max(standing, key=lambda turned: min(_steepness(character, turned), PLUMB))
     raise InvalidValue(
         "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
         "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
@@ -82,6 +82,12 @@ def stands(character: Character, turned: Array) -> bool:
     if any(way[2] < STEEP * np.linalg.norm(way) for way in ways):
         return False
     return abs(legs[0][2] - legs[1][2]) < (1.0 - STEEP) * max(np.linalg.norm(leg) for leg in legs)
+
+
+def _steepness(character: Character, turned: Array) -> float:
+    """Cosine between the trunk and the vertical; 1 without a trunk."""
+    way = _trunk(character, places_of(character, turned))
+    return 1.0 if way is None else float(way[2] / np.linalg.norm(way))
 
 
 def _has_straight_legs(character: Character, turned: Array) -> bool:
