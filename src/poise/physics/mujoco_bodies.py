@@ -412,16 +412,18 @@ class Bodies:
         mujoco.mj_integratePos(self._m, out, v, self._dt)
         return out
 
-    def resistance(self, body: int, place: Array, way: Array) -> float:
-        """Mass that a body has against a push at a place (3,) along a horizontal way (2,) [kg].
+    def weights(self) -> Array:
+        """Mass that each body has against a push, wherever it is pushed [kg]; NaN for a hinged one, see `resistance`.
 
-        That of a free body is its own. It is infinite for what never moves or is part of a figure, a rope or a chain.
+        It is infinite for what never moves or is part of a figure, a rope or a chain.
         """
+        tree = self._tree_of_body
+        is_fixed = (tree < 0) | np.append(self.is_exact, True)[tree]
+        return np.where(is_fixed, np.inf, np.where(self._is_free[tree], self.masses, np.nan))
+
+    def resistance(self, body: int, place: Array, way: Array) -> float:
+        """Mass that a hinged body has against a push at a place (3,) along a horizontal way (2,) [kg]."""
         tree = int(self._tree_of_body[body])
-        if tree < 0 or self.is_exact[tree]:
-            return np.inf
-        if self._is_free[tree]:
-            return float(self.masses[body])
         along = way @ self.point(body, self.offset(body, place))[1][:2, self._dofs(tree)]
         return 1.0 / max(float(along @ np.linalg.solve(self._entries[self._block[tree]], along)), 1e-12)
 

@@ -4,10 +4,12 @@
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import mujoco
 import numpy as np
 
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.mujoco_scene import GROUND
 
@@ -19,6 +21,26 @@ AGAINST = 0.3
 """What is met is in the way if more than this share of its force pushes back along the way [1]; else it is passed."""
 GIVES_WAY = 0.035
 """A body of a figure with less than this share of its mass, such as an arm, is no obstacle [1]."""
+
+
+class Look(NamedTuple):
+    """A question of a figure: what it would run into.
+
+    Attributes:
+        way: Horizontal, shape (2,), of length 1.
+        reach: It asks no farther than so far ahead of its root [m].
+        seconds: Things that come toward the figure are taken to come nearer for so long [s].
+        left: It looks from so far to the left of where the figure is [m].
+        least: Things with less mass than this against a push along the way do not count, see `resistance` [kg].
+        low: What nowhere rises above this height does not count [m].
+    """
+
+    way: Array
+    reach: float
+    seconds: float = 0.0
+    left: float = 0.0
+    least: float = 0.0
+    low: float = -np.inf
 
 
 class Sight:
@@ -34,61 +56,91 @@ class Sight:
         least = GIVES_WAY * m.body_subtreemass[m.body_rootid] * np.append(bodies.is_figure, False)[tree]
         self._is_obstacle = ~np.isin(m.geom_type, GROUND) & is_part & (m.body_mass >= least)[m.geom_bodyid]
         self._tree_of_geom = tree[m.geom_bodyid]
+        self._weights = bodies.weights()
         self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))  # each body that never moves is one by itself
 
-    def distance(
-        self, figure: int, way: Array, reach: float, least: float, seconds: float, low: float, left: float
-    ) -> float:
+    def distance(self, figure: int, look: Look) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
         Every part of the figure but its feet and arms is moved straight along the way, as far as it can go. Where it
         looks from another place than its own, and a part would be inside something there, there is no room.
+        """
+        bodies, way, reach = self._bodies, look.way, look.reach
+        m, d = bodies.engine
+        own = bodies.solid[figure][self._is_obstacle[bodies.solid[figure]]]
+        others = np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
+        axes = np.array([[way[0], way[1], 0.0], [-way[1], way[0], 0.0], [0.0, 0.0, 1.0]])
+        root = bodies.q[bodies.figure_q[figure]][:2]
+        comes = look.seconds * bodies.approaches(others, way)
+        low, high = self._boxes(others, axes)
+        firsts = low[:, 0] - comes - root @ way  # no point of it is met nearer than this
+        counts = (high[:, 2] > look.low) & (firsts < reach) & ~(self._weights[bodies.geom_body[others]] < look.least)
+        others, comes, low, high, firsts = others[counts], comes[counts], low[counts], high[counts], firsts[counts]
+        start, end = self._boxes(own, axes)
+        aside = look.left * axes[1]
+        places = d.geom_xpos[own] + aside
+        between = (d.geom_xpos[others] - places[:, None]) @ axes.T
+        size = m.geom_rbound[others] + m.geom_rbound[own][:, None]
+        near = (between[..., 0] > -size) & (between[..., 0] < reach + comes + size)
+        near &= (np.abs(between[..., 1:]) < size[..., None]).all(axis=-1)
+        aside = axes @ aside
+        near &= (high > (start + aside)[:, None] - TOUCH).all(axis=-1)
+        near &= (low[:, 1:] < (end + aside)[:, None, 1:] + TOUCH).all(axis=-1)
+        parts, things = np.nonzero(near)
+        self._ahead.geom_xpos[:], self._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
+        hinged: dict[int, tuple[float, float]] = {}
+        nearest = reach
+        for at in np.argsort(firsts[things], kind="stable").tolist():
+            part, k = int(parts[at]), int(things[at])
+            if firsts[k] >= nearest:
+                break
+            most = reach + float(comes[k])
+            place = self._met(int(own[part]), int(others[k]), places[part], way, most, is_aside=bool(look.left))
+            if place is None:
+                continue
+            body = int(bodies.geom_body[others[k]])
+            far, weight = float((place[:2] - root) @ way) - float(comes[k]), self._weights[body]
+            if np.isnan(weight):  # where it is hinged counts: of all places that are met, the one that yields most
+                thing, weight = int(self._thing[body]), bodies.resistance(body, place, way)
+                old = hinged.get(thing, (np.inf, np.inf))
+                hinged[thing] = min(far, old[0]), min(weight, old[1])
+            else:
+                nearest = min(nearest, far)
+        return max(0.0, min([nearest, *(far for far, weight in hinged.values() if weight >= look.least)]))
+
+    def _met(self, part: int, other: int, place: Array, way: Array, most: float, *, is_aside: bool) -> Array | None:
+        """Where a part of a figure, moved along a way from a place (3,), meets another geom [m], shape (3,).
+
+        None where it passes it, or does not come to it within so far [m].
 
         Args:
-            figure: Its number.
-            way: Horizontal, shape (2,), of length 1.
-            reach: From the root [m].
-            least: Things with less mass than this against a push along the way do not count, see `resistance` [kg].
-            seconds: Things that come toward the figure are taken to come nearer for so long [s].
-            low: What nowhere rises above this height does not count [m].
-            left: It looks from so far to the left of where the figure is [m].
+            part, other: Geoms.
+            place: Where the part begins.
+            way: Where it goes.
+            most: As far as that.
+            is_aside: It is somewhere else now: if it begins inside the other, it meets it.
         """
-        bodies, ahead, (m, d) = self._bodies, self._ahead, self._bodies.engine
-        ahead.geom_xpos[:], ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
-        own = bodies.solid[figure][self._is_obstacle[bodies.solid[figure]]]
-        others = np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure) & (self._tops() > low))
-        root, line, aside = bodies.q[bodies.figure_q[figure]][:2], np.zeros(6), np.array([-way[1], way[0]])
-        comes = seconds * bodies.approaches(others, way)
-        met: dict[int, tuple[float, float]] = {}
-        centers, sizes = d.geom_xpos, m.geom_rbound
-        places = centers[own] + left * np.append(aside, 0.0)
-        between, size = centers[others] - places[:, None], sizes[others] + sizes[own][:, None]
-        along = between[..., :2] @ way
-        near = (along > -size) & (along < reach + comes + size)
-        near &= (np.abs(between[..., :2] @ aside) < size) & (np.abs(between[..., 2]) < size)
-        for number, k in np.argwhere(near).tolist():
-            part, other, gone, far, normal = int(own[number]), int(others[k]), 0.0, 0.0, np.zeros(3)
-            moved = ahead.geom_xpos[part]
-            moved[:] = places[number]
-            for _ in range(TRIES):
-                far = float(mujoco.mj_geomDistance(m, ahead, part, other, 99.0, line))
-                if abs(far) > APART:
-                    normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
-                if far < TOUCH or gone > reach + comes[k]:
-                    break
-                gone += far
-                moved[:2] += far * way
-            is_inside = bool(left) and gone == 0.0
-            if far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal))):
-                body = int(bodies.geom_body[other])
-                thing, at = int(self._thing[body]), float((line[3:5] - root) @ way) - float(comes[k])
-                old = met.get(thing, (np.inf, np.inf))
-                met[thing] = min(at, old[0]), min(bodies.resistance(body, line[3:], way), old[1])
-        return max(0.0, min([reach, *(at for at, weight in met.values() if weight >= least)]))
+        m, _ = self._bodies.engine
+        gone, far, line, normal = 0.0, 0.0, np.zeros(6), np.zeros(3)
+        moved = self._ahead.geom_xpos[part]
+        moved[:] = place
+        for _ in range(TRIES):
+            far = float(mujoco.mj_geomDistance(m, self._ahead, part, other, 99.0, line))
+            if abs(far) > APART:
+                normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
+            if far < TOUCH or gone > most:
+                break
+            gone += far
+            moved[:2] += far * way
+        is_inside = is_aside and gone == 0.0
+        is_met = far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal)))
+        return line[3:] if is_met else None
 
-    def _tops(self) -> Array:
-        """Height of the highest point of the box around each part of a body [m], shape (G,)."""
+    def _boxes(self, geoms: Index, axes: Array) -> tuple[Array, Array]:
+        """Boxes around geoms (N,), along axes (3, 3): least and largest coordinates [m], shapes (N, 3)."""
         m, d = self._bodies.engine
-        up = d.geom_xmat[:, 6:]
-        middle = np.einsum("gc,gc->g", up, m.geom_aabb[:, :3])
-        return np.asarray(d.geom_xpos[:, 2] + middle + np.einsum("gc,gc->g", np.abs(up), m.geom_aabb[:, 3:]))
+        turns = axes @ d.geom_xmat[geoms].reshape(-1, 3, 3)
+        boxes = m.geom_aabb[geoms]
+        middle = d.geom_xpos[geoms] @ axes.T + np.einsum("gij,gj->gi", turns, boxes[:, :3])
+        half = np.einsum("gij,gj->gi", np.abs(turns), boxes[:, 3:])
+        return middle - half, middle + half

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -38,6 +38,7 @@ from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_pl
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.pacing import Pacing
+from poise.world.steering import Room
 
 LONGEST = 60.0
 """A clip that loops is repeated to this length [s], and one that does not is held so long."""
@@ -82,7 +83,7 @@ class Driver(abc.ABC):
     meets_ground: ClassVar[bool] = False
     friction: float = 0.8
     walls: tuple[Surface, ...] = ()
-    room: Callable[[Array, float, float, float, float, float], float] = staticmethod(lambda way, reach, *about: reach)
+    room: Room = staticmethod(lambda look: look.reach)
     seed: int = 0
     character: Character | None = None
     way: Array | None = None

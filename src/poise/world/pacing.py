@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from poise.core.typing import Array
 from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
+from poise.physics.mujoco_sight import Look
 from poise.world.standing import COMES, FAR, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
 from poise.world.stands import Steps, stands_of, steps_of
-from poise.world.steering import steer
+from poise.world.steering import Room, steer
 
 AHEAD = 3
 """Stands beyond the one at which a figure may stop, that it asks about: whether there is room to go on to them."""
@@ -36,7 +37,7 @@ class Pacing:
     def __init__(
         self,
         playback: Playback,
-        room: Callable[[Array, float, float, float, float, float], float],
+        room: Room,
         *,
         sees: bool,
         returns: bool,
@@ -102,9 +103,9 @@ class Pacing:
             pose = stands.blend(playback.figure.model, pose, going, life)
         return playback.between((earlier, now, pose), frame, going.rate, pushes, touch), (now, pose)
 
-    def _room(self, way: Array, reach: float, seconds: float, aside: float) -> float:
-        """How far ahead of it the first thing in its way is [m], see `Room`."""
+    def _room(self, look: Look) -> float:
+        """How far ahead of it the first thing in its way is [m], that is neither light nor low."""
         if not self._sees and not self.going.is_held:
-            return reach
+            return look.reach
         figure = self._playback.figure
-        return self._room_ahead(way, reach, HEAVY * figure.mass, seconds, low_for(figure), aside)
+        return self._room_ahead(look._replace(least=HEAVY * figure.mass, low=low_for(figure)))

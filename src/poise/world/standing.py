@@ -23,6 +23,7 @@ from poise.filter.simulate import Playback
 from poise.goals.living import Breathe, Sway, wander
 from poise.native import Block
 from poise.physics import Model
+from poise.physics.mujoco_sight import Look
 from poise.world.steering import Room, way_round
 
 LAGS, STOPS = 0.03, 0.15
@@ -299,7 +300,7 @@ def _look_ahead(
     off = 0.0
     if aside and not before.is_held:
         off = aside - float((figure.goal.shift - figure.goal.ground) @ (-way[1], way[0]))
-    free = room(way, reach, seconds, off)
+    free = room(Look(way, reach, seconds, off))
     nearer = float(figure.goal.rest @ way) + max(0.0, free - reach + beyond - SPARE * figure.scale)
     return free < reach, nearer
 

@@ -10,10 +10,10 @@ import numpy as np
 from poise.core.typing import Array
 from poise.filter.simulate import Playback
 from poise.native import Block
+from poise.physics.mujoco_sight import Look
 
-Room = Callable[[Array, float, float, float], float]
-"""How far the first thing is along a way (2,), no farther than a reach [m], so many seconds later, for a figure that is
-so far to the left of where it is [m]."""
+Room = Callable[[Look], float]
+"""How far ahead of a figure's root the first thing in its way is [m]."""
 
 FORESEES, STRAIGHT = (3.0, 2.0, 1.0), 0.1
 """A figure looks for a way round so far ahead [s]: the farthest at which its clip strays from a straight line by less
@@ -59,7 +59,7 @@ def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, r
 
     def is_free(line: float, part: float = 1.0) -> bool:
         reach = part * far + scale * TRIES
-        return room(way, reach, part * seconds, line - now) >= reach
+        return room(Look(way, reach, part * seconds, line - now)) >= reach
 
     if is_free(0.0) and (not aside or is_free(-aside)):
         return 0.0

@@ -197,7 +197,7 @@ class World:
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
         driver.friction, driver.walls, driver.seed = self.friction, self._cast.walls, number
-        driver.room = lambda *asked: self._sight.distance(number, *asked)
+        driver.room = lambda look: self._sight.distance(number, look)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):

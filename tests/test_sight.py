@@ -1,0 +1,79 @@
+"""What a figure sees ahead of it: leaving out what is far away changes no answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import poise
+from poise.physics.mujoco_backend import model_of
+from poise.physics.mujoco_bodies import Bodies
+from poise.physics.mujoco_sight import Look, Sight
+from tests.clips import sample_clip
+
+FREE = '<body name="{}" pos="{}"><freejoint/><geom type="box" size="0.3 0.2 0.5" mass="{}"/></body>'
+SCENE = (
+    '<mujoco><worldbody><geom type="plane" size="20 20 1"/><geom type="box" size="0.1 0.4 1" pos="1.6 1.9 1"/>'
+    '<body name="door" pos="-1.3 0.2 1"><joint type="hinge" axis="0 0 1" pos="0 -0.5 0"/>'
+    '<geom type="box" size="0.03 0.5 1" mass="12"/></body><geom type="capsule" size="0.1 0.7" pos="-1.2 -1.1 1"/>'
+    + FREE.format("heavy", "1.4 -0.7 0.5", 60)
+    + FREE.format("light", "0.7 0.9 0.5", 4)
+    + FREE.format("comes", "0.2 -2.6 0.5", 60)
+    + "</worldbody></mujoco>"
+)
+
+
+@pytest.fixture(scope="module")
+def crowd() -> Bodies:
+    """Two persons among walls, a door and crates, one of which slides on."""
+    walk = sample_clip("walk", 1.0)
+    person = poise.Character.fit(walk)
+    bodies = Bodies([model_of(person)] * 2, SCENE)
+    q, v, pose = bodies.q.copy(), np.zeros(bodies.nv), poise.motion_to_q(person, walk)[20]
+    for figure, place in zip(bodies.figure_q, ((0.0, 0.0), (0.9, 2.0))):
+        q[figure] = [*place, *pose[2:]]
+    v[bodies.coordinates("comes")[1] + 1] = 1.0
+    bodies.move(q, v)
+    return bodies
+
+
+def one_by_one(sight: Sight, bodies: Bodies, look: Look) -> float:
+    """The first thing, where every part is moved toward every geom of the scene."""
+    met: dict[int, list[tuple[float, float]]] = {}
+    weights, (m, d) = bodies.weights(), bodies.engine
+    aside = look.left * np.array([-look.way[1], look.way[0], 0.0])
+    sight._ahead.geom_xpos[:], sight._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
+    parts = [g for g in bodies.solid[0] if sight._is_obstacle[g]]
+    for other in np.flatnonzero(sight._is_obstacle & (m.body_treeid[m.geom_bodyid] != 0)).tolist():
+        body, comes = (
+            int(bodies.geom_body[other]),
+            look.seconds * float(bodies.approaches(np.array([other]), look.way)[0]),
+        )
+        for part in parts:
+            at = d.geom_xpos[part] + aside
+            place = sight._met(part, other, at, look.way, look.reach + comes, is_aside=bool(look.left))
+            if place is not None:
+                weight = bodies.resistance(body, place, look.way) if np.isnan(weights[body]) else weights[body]
+                met.setdefault(body, []).append((float((place[:2] - bodies.q[:2]) @ look.way) - comes, weight))
+    found = [min(far for far, _ in own) for own in met.values() if min(weight for _, weight in own) >= look.least]
+    return max(0.0, min([look.reach, *found]))
+
+
+@pytest.mark.parametrize("left", [0.0, -0.5, 0.3])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_what_is_left_out_changes_nothing(crowd: Bodies, left: float, seconds: float) -> None:
+    sight, seen = Sight(crowd), []
+    for angle in np.linspace(0.0, 2.0 * np.pi, 25):
+        look = Look(np.array([np.cos(angle), np.sin(angle)]), 2.0, seconds, left, 20.0)
+        seen.append(sight.distance(0, look))
+        assert seen[-1] == pytest.approx(one_by_one(sight, crowd, look), abs=1e-12)
+    assert len(np.unique(seen)) > 6, "else nothing stands in its way"
+
+
+def test_the_light_and_the_low_do_not_count(crowd: Bodies) -> None:
+    sight, heavy, light = Sight(crowd), np.array([0.89, -0.45]), np.array([0.61, 0.79])
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0)) < 1.3
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=80.0)) == 2.0
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0, low=1.1)) == 2.0
+    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=20.0)) == 1.0
+    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=3.0)) < 0.9
