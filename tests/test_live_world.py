@@ -266,3 +266,24 @@ def test_the_page_shows_where_one_goes_and_that_it_stands() -> None:
     assert moment.controls["speed"] == 0.0
     assert all(np.isnan(marks).all() for marks in moment.overlays[1:])
     assert source.set("there", "3,3") == {"speed": 1.2, "direction": 0.0, "turn": 0.0}  # as fast as before
+
+
+def test_one_that_came_to_its_place_stands_as_a_person_and_shifts_its_weight() -> None:
+    from poise.locomotion import Toward, Walking, build
+
+    ada = Walking(build([sample_clip("walk")]))
+    world = World(figures={"ada": ada}, dt=1.0 / 60.0)
+    command = Toward([(0.6, 0.0)], 1.0, 60.0).begin()
+    for _ in range(900):
+        ada.velocity, ada.turn = command(ada.walker, world.time) or ((0.0, 0.0), 0.0)
+        world.step()
+    motion = world.motion("ada")
+    names, (places, _) = motion.skeleton.names, motion.world
+    at = {name: places[300:, names.index(name)] for name in ("LeftArm", "LeftHand", "LeftUpLeg", "LeftLeg", "LeftFoot")}
+    leg = [np.linalg.norm(at[a] - at[b], axis=1) for a, b in (("LeftUpLeg", "LeftLeg"), ("LeftLeg", "LeftFoot"))]
+    straight = np.linalg.norm(at["LeftUpLeg"] - at["LeftFoot"], axis=1) / (leg[0] + leg[1])
+    assert straight.min() > 0.985, "0.974 where it stood as in the mean pose of its walk"
+    assert np.abs(at["LeftHand"][:, 0] - at["LeftArm"][:, 0]).max() < 0.04, "the arm hangs; it was 5.5 cm ahead"
+    pelvis = places[300:, 0]
+    assert 0.02 < np.ptp(pelvis[:, 1]) < 0.1, "it shifts its weight"
+    assert np.ptp(at["LeftFoot"][:, :2], axis=0).max() < 0.01, "on feet that stay"

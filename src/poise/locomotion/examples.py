@@ -15,9 +15,10 @@ from poise.body.character import Character, fit
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
+from poise.core.skeleton import Skeleton, world_pose
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY, HUMAN_LEG
-from poise.edit.legs import Leg, find_legs
+from poise.edit.legs import Leg, find_legs, solve_legs
 from poise.locomotion.cycles import PHASES, Cycle, clips_of, cycles_of, mirrored, stand_of
 
 KEY = "locomotion"
@@ -161,7 +162,7 @@ def build(clips: Sequence[Motion], *, mirror: bool = True) -> Locomotion:
 
     Cycles are found by contact (`cycles_of`); clips on the spot count as moving over ground. Where no clip goes back,
     sideways or turns in place, small steps are made up: back is the slowest walk played backwards, the others lift the
-    feet as the mean of both does. Where no clip stands, the mean pose of the slowest walk does.
+    feet as the mean of both does. Where no clip stands, a stand is made from the slowest walk, see `_made_stand`.
 
     Example:
         >>> clips = [poise.load(poise.sample_path("walk"))]
@@ -200,8 +201,8 @@ def build(clips: Sequence[Motion], *, mirror: bool = True) -> Locomotion:
         best = max(stands, key=lambda s: s.duration)
         stand = best.translations, best.rotations
     else:
-        stand = _mean_pose(slowest)
-        notes.append("no clip stands still: the mean pose of the slowest walk is used instead")
+        stand = _made_stand(slowest, character, motions[0])
+        notes.append("no clip stands still: the stand is made from the slowest walk")
     turns = [c.velocity[2] for c in cycles]
     made = _made_up(cycles, slowest, character.leg_length, notes)
     turns += [0.0] * len(made)
@@ -251,9 +252,59 @@ def _slowest(velocities: Array, leg: float) -> int:
     return int(np.argmin(np.where(like, aside, np.inf)))
 
 
-def _mean_pose(cycle: Cycle) -> tuple[Array, Array]:
+def _made_stand(cycle: Cycle, character: Character, motion: Motion) -> tuple[Array, Array]:
+    """A pose that stands: the mean pose of a walk, with legs and arms as they are when they are longest.
+
+    Each leg is as in the middle of its stance, each foot below its hip and beside the other; the pelvis is higher than
+    then, by half of what the legs still stretch elsewhere in the walk. Each arm is as where its hand is lowest: it
+    hangs.
+
+    Args:
+        cycle: Of the walk.
+        character: Whose limbs these are.
+        motion: A clip of the skeleton.
+    """
+    skeleton = character.skeleton
+    translations = cycle.translations.mean(axis=0)
     turned = rotations.normalize(rotations.continuous(cycle.rotations).mean(axis=0))
-    return cycle.translations.mean(axis=0)[None], turned[None]
+    places, turns = world_pose(skeleton, cycle.translations, cycle.rotations)
+    phases = np.round(cycle.middle * PHASES).astype(np.int64) % PHASES
+    names = [limb.name for limb in character.limbs if limb.kind == "leg"]
+    for limb in character.limbs:
+        if limb.kind == "arm":
+            first, last = (character.bodies[b].joint for b in (limb.bodies[0], limb.bodies[-1]))
+            hangs, arm = int(np.argmin(places[:, last, 2] - places[:, first, 2])), _from(skeleton, first)
+            turned[arm] = cycle.rotations[hangs, arm]
+    legs = [leg for leg in find_legs(character, motion) if leg.name in names]
+    stances = {leg: int(phases[names.index(leg.name)]) for leg in legs}
+    translations[0, 2] = np.mean([cycle.translations[k, 0, 2] for k in stances.values()])
+    pose = Motion(skeleton, np.zeros(1), translations[None], turned[None])
+    ways = {leg: places[:, leg.hip] - places[:, leg.foot] for leg in legs}
+    ahead = -np.mean([ways[leg][k, 0] for leg, k in stances.items()])
+    lengths = {leg: np.linalg.norm(ways[leg], axis=1) for leg in legs}
+    longer = [0.5 * (lengths[leg].max() + lengths[leg][k]) for leg, k in stances.items()]
+    hips = pose.world[0][0]
+    translations[0, 2] += min(
+        math.sqrt(max(length**2 - ahead**2, 0.0)) - (hips[leg.hip, 2] - places[k, leg.foot, 2])
+        for (leg, k), length in zip(stances.items(), longer, strict=True)
+    )
+    pose = replace(pose, translations=translations[None])
+    hips, targets = pose.world[0][0], {}
+    for leg, k in stances.items():
+        turned[_from(skeleton, leg.hip)] = cycle.rotations[k, _from(skeleton, leg.hip)]
+        place = np.array([hips[leg.hip, 0] + ahead, hips[leg.hip, 1], places[k, leg.foot, 2]])
+        targets[leg] = place[None], turns[k, leg.foot][None]
+    solved = solve_legs(replace(pose, rotations=turned[None]), targets, np.array([0]))
+    return translations[None], solved.rotations
+
+
+def _from(skeleton: Skeleton, first: int) -> list[int]:
+    """A joint and all that hangs on it."""
+    out = [first]
+    for j in range(first + 1, skeleton.joint_count):
+        if int(skeleton.parents[j]) in out:
+            out.append(j)
+    return out
 
 
 def _made_up(cycles: list[Cycle], walk: Cycle, leg: float, notes: list[str]) -> list[Cycle]:

@@ -20,12 +20,16 @@ from poise.core.typing import Array
 from poise.edit.legs import solve_legs
 from poise.filter.forces import Force, Push
 from poise.filter.preset import Preset
+from poise.filter.sensing import feet_of
 from poise.filter.setup import Options
 from poise.locomotion.cycles import PHASES, STAND_RATE
 from poise.locomotion.examples import Locomotion
+from poise.physics import State
+from poise.physics.mujoco_backend import model_of
 from poise.terrain import Terrain
 from poise.world import Driver, Stream
 from poise.world.drivers import Lists
+from poise.world.living import alive, swaying
 
 FREQUENCY = 4.0
 """How quickly the velocity follows what is asked, for a leg of 0.82 m [rad/s]."""
@@ -268,6 +272,9 @@ def _stride(since: float, duty: float) -> float:
     return half * (1.0 - 2.0 * rotations.eased(s)) + swing * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
+RESTS, TURNED = 0.3, 0.02
+"""A figure that goes slower than this part of its slowest walk [1] begins to sway and breathe as one that stands. How
+it does so is found anew where it has turned by more than the second [rad]."""
 Command = tuple[tuple[float, float], float]
 """What is asked for: velocity ahead and to the left [m/s], turning to the left [rad/s]."""
 Commands = Callable[["Walker", float], Command | None]
@@ -444,11 +451,27 @@ class Walking(Driver):
         first = self._q(self.walker.step((0.0, 0.0)))
         self._stream = Stream(character, first, preset=self._preset, options=self._options)
         self._stream.begin(character, dt, terrain, start)
+        self._state, self._life, self._faces, self._time = State(model_of(character)), np.zeros(0), math.inf, 0.0
         self.q, self.v = self._stream.q, self._stream.v
 
     def _q(self, pose: Pose) -> Array:
         one = Motion(self.examples.motion.skeleton, np.zeros(1), pose.translations[None], pose.rotations[None])
         return motion_to_q(self._figure, one)[0]
+
+    def _living(self, q: Array) -> Array:
+        """A pose (nq,) of the walker with the breath and sway of one that stands, as far as it does."""
+        walker, figure = self.walker, self._figure
+        self._time += walker.dt
+        moves = float(np.linalg.norm(walker.velocity * self.examples.scale)) / (RESTS * self.examples.walk)
+        if moves >= 1.0:
+            return q
+        if abs(walker.heading - self._faces) > TURNED:
+            self._faces, state = walker.heading, self._state.at(q, np.zeros(figure.nv))
+            ahead = np.array([math.cos(walker.heading), math.sin(walker.heading), 0.0])
+            self._life = swaying(state, np.concatenate(feet_of(figure)), ahead, figure.roles.get("chest", 0) + 1)
+        stands = (1.0 - moves) ** 2 * (1.0 + 2.0 * moves)
+        change = stands * self._life @ alive(self._time, self.seed, figure.leg_scale)
+        return self._state.model.integrate(q, change, 1.0)
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         walker, still = self.walker, np.zeros(3)
@@ -456,7 +479,7 @@ class Walking(Driver):
             if isinstance(force, Push) or force.is_solved_for:
                 impulse = walker.dt * force.force_at(still, still, 0.0, self._figure.mass)
                 walker.push(impulse[:2] / self._figure.mass)
-        self._stream.give(self._q(walker.step(self.velocity, self.turn)))
+        self._stream.give(self._living(self._q(walker.step(self.velocity, self.turn))))
         lists = self._stream.ask(forces)
         self.q, self.v = self._stream.q, self._stream.v
         return lists

@@ -12,7 +12,8 @@ from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
 from poise.physics.mujoco_sight import Look
-from poise.world.standing import COMES, FAR, HEAVY, Going, Stands, alive, go_on, hold, low_for, sense
+from poise.world.living import alive
+from poise.world.standing import COMES, FAR, HEAVY, Going, Stands, go_on, hold, low_for, sense
 from poise.world.stands import Steps, stands_of, steps_of
 from poise.world.steering import Room, steer
 

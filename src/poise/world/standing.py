@@ -16,11 +16,10 @@ import numpy as np
 from poise.core.typing import Array, Flags, Index
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
-from poise.filter.goal import PENDULUM, smooth
+from poise.filter.goal import smooth
 from poise.filter.reference import Touch
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
-from poise.goals.living import Breathe, Sway, wander
 from poise.native import Block
 from poise.physics import Model
 from poise.physics.mujoco_sight import Look
@@ -65,8 +64,6 @@ LOOKS, BRAKES = 0.05, 0.3
 """It looks ahead once in the first time [s]. It begins to come to a stand at least the second before it [s]."""
 UNHURRIED = 0.15
 """Half-life of changes of a clip's speed where nothing touched the figure [s]."""
-GOLDEN = 0.618
-"""Breaths of one figure and the next are this part of a breath apart [1]."""
 
 
 class Stands(NamedTuple):
@@ -94,7 +91,7 @@ class Stands(NamedTuple):
         return k if k < len(ahead) and ahead[k] * dt < FAR else -1
 
     def blend(self, model: Model, pose: Array, going: Going, life: Array) -> Array:
-        """A pose of the clip (nq,), as far in the stand as the figure has come; life (3,) is what `alive` says."""
+        """A pose of the clip (nq,), as far in the stand as the figure has come, with its life (3,), see `alive`."""
         stand = self.poses[going.stop].copy()
         stand[:7] = pose[:7]
         stand[2] = self.poses[going.stop, 2]
@@ -377,17 +374,3 @@ def hold(goal: Block, before: Going, going: Going, away: Array | None, *, dt: fl
             goal.rest += (1.0 - 0.5 ** (dt / SETTLES)) * (place - goal.rest)
     elif before.is_held:
         goal.values.returns = returns
-
-
-def alive(time: float, seed: int, scale: float) -> Array:
-    """How far the center of mass of a figure that stands sways ahead and aside [m], and its chest turns [rad], (3,).
-
-    Args:
-        time: [s].
-        seed: Number of the figure; no two sway and breathe as one.
-        scale: Leg length over 0.82 m [1].
-    """
-    tempo = math.sqrt(scale)
-    place = wander(time, PENDULUM / tempo, tempo, seed=Sway.seed + seed)[0]
-    breath = np.radians(Breathe.degrees) * np.sin(2.0 * np.pi * (time / Breathe.period + seed * GOLDEN))
-    return np.array([scale * Sway.ahead * place[0], scale * Sway.aside * place[1], breath])

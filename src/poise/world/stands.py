@@ -12,6 +12,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
 from poise.physics import State
+from poise.world.living import least_moves, swaying
 from poise.world.standing import Stands
 
 BELOW = 0.15
@@ -91,7 +92,7 @@ def stands_of(playback: Playback, character: Character, found: Steps, some: rang
         poses[s, 2] += up
         points[s] = places + np.array([0.0, 0.0, up])
         now = state.at(poses[s], np.zeros(len(life[s])))
-        life[s] = _swaying(now, np.flatnonzero(flags[s]), ahead, character.roles.get("chest", 0) + 1)
+        life[s] = swaying(now, np.flatnonzero(flags[s]), ahead, character.roles.get("chest", 0) + 1)
     up = points[:, :, 2] - track.floor
     off = np.abs([up[:, list(foot)].min(axis=1) for foot in feet]).max(axis=0, initial=0.0)
     good = (off < LEVEL * playback.figure.scale) & (up.min(axis=1, initial=0.0) > -LEVEL * playback.figure.scale)
@@ -122,7 +123,7 @@ def _apart(
     change = np.zeros(len(state.M))
     wanted = np.concatenate(np.repeat(moves, [len(foot) for foot in feet], axis=0))
     M = state.M + STIFF * float(np.diag(state.M)[6:].max()) * price
-    change[free] = _least_moves(M[np.ix_(free, free)], rows[:, free]) @ wanted
+    change[free] = least_moves(M[np.ix_(free, free)], rows[:, free]) @ wanted
     return change
 
 
@@ -152,31 +153,6 @@ def _price(v: Array, legs: Sequence[Sequence[int]], character: Character) -> Arr
         used = v[:, own].T @ v[:, own]
         price[own, own] = np.eye(len(used)) - used / max(float(np.linalg.norm(used, 2)), 1e-9)
     return price
-
-
-def _swaying(state: State, standing: Index, ahead: Array, chest: int) -> Array:
-    """What a pose changes where its center of mass goes ahead and aside [m], and its chest turns up [rad], (nv, 3).
-
-    Ahead is a unit vector (3,). The points that stand stay where they are; all else moves as little as it can, measured
-    by its inertia.
-    """
-    aside, place = np.array([-ahead[1], ahead[0], 0.0]), state.data.xpos[chest]
-    up = np.array([0.0, 0.0, 1.0])
-    feet, _ = state.point_rows(standing, np.tile(np.eye(3), (len(standing), 1, 1)))
-    com = np.array([ahead, aside]) @ state.com_jacobian(state.model.roots[0])
-    turn = -ahead @ (state.body_jacobian(chest, place + up) - state.body_jacobian(chest, place))
-    return _least_moves(state.M, np.concatenate([feet, com, turn[None]]))[:, -3:]
-
-
-def _least_moves(M: Array, J: Array) -> Array:
-    """Changes of a pose that move each row of J by one and the others by none, least by M: M⁻¹ Jᵀ (J M⁻¹ Jᵀ)⁻¹.
-
-    Rows may depend on each other: a part in a million of the trace is added to the diagonal.
-    """
-    answer = np.linalg.solve(M, J.T)
-    A = J @ answer
-    A[np.diag_indices(len(A))] += 1e-6 * np.trace(A)
-    return np.asarray(answer @ np.linalg.inv(A))
 
 
 def _middles(flags: Flags, points: Array, com: Array, character: Character) -> Index:
