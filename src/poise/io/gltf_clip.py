@@ -292,21 +292,7 @@ def _grid(
         return start, np.zeros(1), "a single key", True
     gaps = np.diff(keys)
     step = float(np.median(gaps[gaps > 0.1 * np.median(gaps)]))
-    # gap by gap: keys are kept in single precision, so their median gap drifts away over a long clip
-    count = max(int(np.round(gaps / step).sum()), 1) if length / step < MAX_VALUES else round(length / step)
-    fps = count / length
-    if abs(fps - round(fps)) < 1e-5 * fps and round(fps) > 0:
-        fps = float(round(fps))
-    if length > 0.0 and _off_grid(keys, fps).any():  # keys further apart than their grid, or of several rates
-        fitting = [rate for rate in USUAL_RATES if abs(length * rate - round(length * rate)) < SAME_TIME]
-        usual = next((rate for rate in fitting if _off_grid(keys, rate).mean() < FEW_KEYS), 0.0)
-        finer = max(round(length / float(gaps[gaps > 0.1 * step].min())), 1) / length
-        if usual:
-            fps, count, step = usual, round(length * usual), 1.0 / usual
-        elif finer <= max(USUAL_RATES) + SAME_TIME and not _off_grid(keys, finer).any():
-            fps, count = finer, round(length * finer)
-        if abs(fps - round(fps)) < 1e-5 * fps:
-            fps = float(round(fps))
+    fps, count = _common_grid(keys, gaps, step)
     hits_keys = not _off_grid(keys, fps).any()
     if hits_keys:
         is_every = len(np.unique(np.round((keys - start) * fps))) == count + 1
@@ -319,21 +305,50 @@ def _grid(
             f"{100.0 * (1.0 - _off_grid(keys, fps).mean()):.0f} % of the keys lie on this grid; the others are between"
         )
     else:
-        fps = DEFAULT_FPS if step > 1.5 / 60.0 else 60.0
-        count = max(1, int(np.ceil(length * fps - SAME_TIME)))
+        count = max(1, int(np.ceil(length * (DEFAULT_FPS if step > 1.5 / 60.0 else 60.0) - SAME_TIME)))
         fps = count / length
         reason = f"the keys are not evenly spaced (median {step:.4g} s); sampled at an even rate from first to last"
-    if between and hits_keys and fps < SPARSE:  # a walk of four keys is played smoothly, and has speeds only so
-        times_finer = math.ceil(DEFAULT_FPS / fps)
-        if (count * times_finer + 1) * joint_count <= MAX_VALUES:
-            reason = f"keys at {fps:.4g} Hz are sparse; the frames between them are sampled"
-            fps, count = fps * times_finer, count * times_finer
+    finer = math.ceil(DEFAULT_FPS / fps)
+    if between and hits_keys and fps < SPARSE and (count * finer + 1) * joint_count <= MAX_VALUES:
+        # a walk of four keys is played smoothly, and has speeds only so
+        reason = f"keys at {fps:.4g} Hz are sparse; the frames between them are sampled"
+        fps, count = fps * finer, count * finer
     if (count + 1) * joint_count > max(MAX_VALUES, 4 * len(keys) * joint_count):
         raise document.fault(
             f"Clip {clip!r} lasts {length:.6g} s, keys {step:.3g} s apart: {count + 1} frames of {joint_count} joints.",
             "Its key times are wrong, or it must be cut into shorter clips.",
         )
     return start, np.arange(count + 1) / fps, reason, hits_keys
+
+
+def _common_grid(keys: Array, gaps: Array, step: float) -> tuple[float, int]:
+    """Rate [1/s] and number of steps of the grid that all or most keys lie on; of one with their usual gap else.
+
+    Args:
+        keys: Times of the keys [s], shape (K,).
+        gaps: Between them.
+        step: Their usual gap [s].
+    """
+    length = float(keys[-1] - keys[0])
+    # gap by gap: keys are kept in single precision, so their median gap drifts away over a long clip
+    count = max(int(np.round(gaps / step).sum()), 1) if length / step < MAX_VALUES else round(length / step)
+    fps = _whole(count / length)
+    if not _off_grid(keys, fps).any():
+        return fps, count
+    # keys further apart than their grid, or of several rates
+    fitting = [rate for rate in USUAL_RATES if abs(length * rate - round(length * rate)) < SAME_TIME]
+    usual = next((rate for rate in fitting if _off_grid(keys, rate).mean() < FEW_KEYS), None)
+    if usual is not None:
+        return usual, round(length * usual)
+    finer = max(round(length / float(gaps[gaps > 0.1 * step].min())), 1) / length
+    if finer <= max(USUAL_RATES) + SAME_TIME and not _off_grid(keys, finer).any():
+        return _whole(finer), round(length * finer)
+    return fps, count
+
+
+def _whole(fps: float) -> float:
+    """A rate, rounded where it is as good as whole."""
+    return float(round(fps)) if round(fps) > 0 and abs(fps - round(fps)) < 1e-5 * fps else fps
 
 
 def _off_grid(keys: Array, fps: float) -> Flags:
