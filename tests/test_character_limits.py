@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from poise.body import clamp_rotation, fit, limit_angles
@@ -32,6 +32,7 @@ def limits_of(character: Character, role: str) -> Limits:
     return limits
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine drawing is slow
 @given(twist=angle, bend=st.floats(-2.1, 2.1), side=st.floats(-2.1, 2.1), seed=st.integers(0, 50))
 def test_angles_and_rotation_are_inverse(twist: float, bend: float, side: float, seed: int) -> None:
     limits = some_limits(seed)
@@ -53,6 +54,7 @@ def test_sign_of_a_quaternion_does_not_matter() -> None:
     np.testing.assert_allclose(limit_angles(limits, -turn), limit_angles(limits, turn), atol=1e-12)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy machine drawing is slow
 @given(a=part, b=part, c=part)
 def test_clamping_brings_outside_in_and_leaves_inside_alone(a: float, b: float, c: float) -> None:
     limits = some_limits()

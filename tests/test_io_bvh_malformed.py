@@ -172,7 +172,9 @@ VOCABULARY = (
 WORDS = st.sampled_from(VOCABULARY.split("|"))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.lists(WORDS, max_size=60))
 def test_any_words_at_all(tmp_path: Path, words: list[str]) -> None:
     path = put(tmp_path, "HIERARCHY\n" + " ".join(words))
@@ -180,7 +182,9 @@ def test_any_words_at_all(tmp_path: Path, words: list[str]) -> None:
         parse(path, ReadOptions())
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.integers(0, len(PLAIN) - 1), st.integers(0, 60), st.binary(max_size=12))
 @example(at=PLAIN.index("LeftLeg"), length=0, new=b"}")
 def test_any_bytes_exchanged(tmp_path: Path, at: int, length: int, new: bytes) -> None:

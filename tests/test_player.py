@@ -195,7 +195,7 @@ def changed(one: np.ndarray, other: np.ndarray) -> int:
 
 
 def test_every_layer_shows_something_and_its_box_hides_it(browser: Browser, tmp_path: Path) -> None:
-    with opened(browser, written(everything(), tmp_path)) as page:
+    with opened(browser, written(everything(), tmp_path), size=(500, 340)) as page:
         seek(page, 1.0)
         page.click("#tool-layers")
         boxes = page.query_selector_all("#layers input")

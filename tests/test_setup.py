@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import poise
@@ -178,7 +178,7 @@ def test_edits_that_make_no_sense_are_refused(edit: dict[str, Any], beast: Chara
 
 
 @pytest.mark.long
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.sampled_from(sorted(EDITS)), st.integers(0, 30), st.integers(0, 30)), max_size=12))
 def test_no_order_of_edits_breaks_a_character(steps: list[tuple[str, int, int]]) -> None:
     setup = begin(BEAST)

@@ -108,18 +108,17 @@ async function test() {
   const out = join(here, "build-test");
   rmSync(out, { recursive: true, force: true });
   const files = readdirSync(join(here, "test")).filter((name) => name.endsWith(".test.ts"));
+  const built = join(out, "all.test.mjs");
   await build({
     absWorkingDir: here,
-    entryPoints: files.map((name) => `test/${name}`),
+    stdin: { contents: files.map((name) => `import "./test/${name}";`).join("\n"), resolveDir: here },
     bundle: true,
     platform: "node",
     format: "esm",
-    outdir: out,
-    outExtension: { ".js": ".mjs" },
+    outfile: built,
     logLevel: "warning",
   });
-  const built = files.map((name) => join(out, name.replace(/\.ts$/, ".mjs")));
-  const run = spawnSync(process.execPath, ["--test", ...built], { stdio: "inherit" });
+  const run = spawnSync(process.execPath, ["--test", built], { stdio: "inherit" });
   rmSync(out, { recursive: true, force: true });
   process.exit(run.status ?? 1);
 }
