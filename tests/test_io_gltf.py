@@ -1147,6 +1147,8 @@ def test_a_skin_that_is_bound_elsewhere_tells_no_tips(tmp_path):
     for node in nodes[first + 4 :]:
         node["translation"] = [0, 0, 0]
     assert len(poise.load(saved(tmp_path, content)).skeleton.end_sites) == 4
+    nodes[-1]["translation"] = [0, 0, 4000]  # of one of them alone
+    assert len(poise.load(saved(tmp_path, content)).skeleton.end_sites) == 3
 
 
 def test_keys_between_frames_that_nobody_changed_stay(tmp_path):

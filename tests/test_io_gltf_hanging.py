@@ -351,3 +351,28 @@ def test_a_vrm_whose_parts_hang_on_bones_without_a_skin_is_a_figure(tmp_path: Pa
     path.write_text(json.dumps(document))
     with pytest.raises(poise.FileFormatError, match="no skeleton"):
         poise.load_skeleton(path)
+
+
+def test_legs_and_trunk_that_begin_at_one_place_meet_on_the_trunk() -> None:
+    parents = np.array([-1, 0, 1, 2, 0, 4, 5, 0, 7, 8, 8, 8, 0])  # root; legs; trunk, chest, head, arms; belly
+    leg = [[0, 0, 0.9], [0, 0.1, -0.4], [0, 0, -0.4]]
+    trunk = [[0, 0, 0.9], [0, 0, 0.3], [0, 0, 0.3], [0, 0.3, 0], [0, -0.3, 0]]
+    offsets = np.array([[0, 0, 0], *leg, *leg, *trunk, [0, 0, 0.9]], dtype=float)
+    offsets[5, 1] = -0.1
+    sway = 0.2 * np.sin(2.0 * np.pi * np.arange(40) / 30.0)
+    moved = np.tile(offsets, (40, 1, 1))
+    moved[:, [1, 4, 7, 12], 0] += sway[:, None]  # they go along with each other, on no bone of the file
+    turned = np.tile(rotations.IDENTITY, (40, len(parents), 1))
+    for thigh, sign in ((1, 1.0), (4, -1.0)):
+        turned[:, thigh] = rotations.from_rotation_vector(np.outer(0.2 * sign * sway, [0.0, 1.0, 0.0]))
+    skeleton = Skeleton(tuple(f"bone {n}" for n in range(len(parents))), parents, offsets, turned[0])
+    seams = np.zeros((len(parents), len(parents)))
+    for a, b, many in ((1, 4, 9.0), (1, 7, 5.0), (4, 7, 5.0), (2, 12, 50.0), (5, 12, 51.0), (7, 12, 20.0)):
+        seams[a, b] = seams[b, a] = many
+    skin = np.where(np.arange(len(parents)) > 0, 9.0, 0.0)
+    poses = world_pose(skeleton, moved, turned)
+    found = {h.joint: h.bone for h in find_hanging(measure(*poses, parents, skin, seams))}
+    assert found.get(12, 7) not in (2, 5), "a belly that goes on in both thighs"
+    skin[12] = 0.0
+    found = {h.joint: h.bone for h in find_hanging(measure(*poses, parents, skin, seams))}
+    assert (found[1], found[4], found.get(7)) == (7, 7, None)

@@ -722,3 +722,50 @@ def test_a_trunk_that_bears_no_limbs_is_no_neck() -> None:
     legs += [("foot.*", "shin.*", (0.0, 0.0, -0.45))]
     found = limbs(fit(figure([*rows, *both(*arms, *legs)]).skeleton))
     assert found["neck"][0] == "skull"
+
+
+def test_limbs_of_a_nameless_body_that_is_drawn_as_two_halves_at_one_place_are_pairs() -> None:
+    rows: list[Row] = [("right half", "", (0.0, 0.0, 0.4)), ("left half", "right half", (0.0, 0.0, 0.0))]
+    for half, sign in (("left half", 1.0), ("right half", -1.0)):
+        for n, ahead in enumerate((-0.1, 0.35)):
+            first = f"bone{len(rows)}"
+            rows.append((first, half, (0.0, 0.0, 0.1)))
+            rows.append((f"bone{len(rows)}", first, (ahead, (0.4 + 0.05 * n) * sign, 0.0)))
+            rows.append((f"bone{len(rows)}", f"bone{len(rows) - 1}", (0.0, 0.2 * sign, -0.5)))
+    ends = [("", name, (0.0, 0.0, -0.02)) for name in ("bone4", "bone7", "bone10", "bone13")]
+    found = limbs(fit(figure(rows, ["bone3", "bone9"], skin=[9.0] * len(rows), ends=ends)))
+    of = {name.split("_")[0]: [] for name in found}
+    for name, joints in found.items():
+        assert name.endswith("leg")
+        of[name.split("_")[0]].append(joints[0])
+    assert {tuple(sorted(firsts)) for firsts in of.values()} == {("bone2", "bone5"), ("bone11", "bone8")}
+
+
+def test_nameless_feelers_that_rise_from_the_top_of_a_figure_are_no_arms() -> None:
+    def nameless(text: str) -> str:
+        return f"b{sum(ord(c) * 7**k for k, c in enumerate(text))}" if text else ""
+
+    feelers = both(
+        ("feeler1.*", "top", (0.0, 0.03, 0.1)),
+        ("feeler2.*", "feeler1.*", (0.0, 0.03, 0.2)),
+        ("feeler3.*", "feeler2.*", (0.0, 0.02, 0.2)),
+    )
+    rows = [*TRUNK[:3], ("top", "chest", (0.0, 0.0, 0.3)), *ARMS, *LEGS, *feelers]
+    rows = [(nameless(name), nameless(parent), offset) for name, parent, offset in rows]
+    found = limbs(fit(figure(rows, [nameless(name) for name in MOVES], skin=[9.0] * len(rows))))
+    assert found["left_arm"][:2] == [nameless("upper_arm.L"), nameless("forearm.L")]
+    assert nameless("top") in found["neck"]
+
+
+def test_a_nameless_beast_whose_legs_meet_at_one_joint_stands_on_four_though_it_jumps() -> None:
+    rows: list[Row] = [("b", "", (0.0, 0.0, 1.0))]
+    for k, (x, y) in enumerate(((0.6, 0.6), (0.6, -0.6), (-0.6, 0.6), (-0.6, -0.6))):
+        rows += [(f"b{2 * k}", "b", (x, y, -0.4)), (f"c{2 * k}", f"b{2 * k}", (0.0, 0.0, -0.5))]
+    rows += [("d0", "b", (0.0, 0.0, 0.7)), ("d1", "d0", (0.5, 0.0, 0.0))]
+    motion = figure(rows, ["d1"], skin=[9.0] * len(rows))
+    turned = motion.rotations.copy()
+    turned[4:, 0] = rotations.from_rotation_vector(np.array([3.0, 0.0, 0.0]))  # it lies on its back
+    found = limbs(fit(replace(motion, rotations=turned)))
+    assert {name for name in found if name.endswith("leg")} == {
+        f"{side}_{place}_leg" for side in ("left", "right") for place in ("front", "hind")
+    }

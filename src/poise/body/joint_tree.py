@@ -17,6 +17,8 @@ from poise.body.branches import FEWEST_VERTICES, LIMB, SHORT, SMALL, Branches
 from poise.body.mirror import mirror_images
 from poise.core.typing import Array
 
+HALF = 0.01
+"""A joint this near to the one it hangs on may bear the other half of its limbs, as a share of the span [1]."""
 MIRRORED = 0.02
 """Mirrored bones of many vertices move equally many within this share [1]."""
 ANCHOR = 0.25
@@ -33,9 +35,9 @@ class JointTree(Branches):
         waiting = [root]
         while waiting:
             hub = waiting.pop(0)
-            every = {kid for pair in self.pair_up(self.major(hub, SMALL))[0] for kid in pair}
+            every = {kid for pair in self.pair_up(self.branches_of(hub, SMALL))[0] for kid in pair}
             paired = {kid for kid in every if self.is_sided(kid)}
-            for kid in self.major(hub, LIMB):
+            for kid in self.branches_of(hub, LIMB):
                 if kid in paired:
                     continue  # a limb, whatever its hand looks like
                 path: list[int] = [kid]
@@ -51,6 +53,24 @@ class JointTree(Branches):
         if not hubs and (arms := self._path_to_arms(root)):
             return [arms], [arms[-1]]
         return paths, hubs
+
+    def branches_of(self, hub: int, share: float) -> list[int]:
+        """Branches of a hub of at least this share of the span, with those of a child that bears its other half.
+
+        Some draw a joint for each side of a body at one place, one on the other.
+        """
+        kids = self.major(hub, share)
+        halves = {kid: half for kid in kids if (half := self._other_half(hub, kid, share))}
+        return [branch for kid in kids for branch in halves.get(kid, [kid])]
+
+    def _other_half(self, hub: int, kid: int, share: float) -> list[int]:
+        """Branches of a child at the place of its hub, if most of them mirror those of the hub; else none."""
+        if self.lengths[kid] > HALF * self.span or self.images is None:
+            return []
+        own, others = self.major(kid, share), [k for k in self.major(hub, share) if k != kid]
+        found = self._images_of([*own, *others])
+        crossing = sum(found.get(branch, -1) in others for branch in own)
+        return own if crossing > 1 and 2 * crossing > len(own) else []
 
     def _path_to_arms(self, root: int) -> tuple[int, ...]:
         """The trunk from a root that bears legs to the first pair of short arms on it, such as a tyrannosaur's."""
@@ -69,7 +89,7 @@ class JointTree(Branches):
 
     def limbs_of(self, hub: int) -> list[int]:
         """First joints of the branches of a hub; of limbs that begin at one anchor, the joints after the anchor."""
-        waiting, found = self.major(hub, SMALL), []
+        waiting, found = self.branches_of(hub, SMALL), []
         while waiting:
             kid = waiting.pop(0)
             way, fork = float(self.lengths[kid]), kid
@@ -166,7 +186,7 @@ class JointTree(Branches):
                 found[kid] = other
             elif 2 * len(beside) < len(path) > 1 and not any(self._coincide(kid, k) for k in kids if k != kid):
                 found[kid] = kid
-        return found
+        return {other: kid for kid, other in found.items()} | found
 
     def _coincide(self, a: int, b: int) -> bool:
         """Whether two branches lie on each other at rest, in files whose rest pose is none."""

@@ -255,7 +255,7 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
 
 
 def _are_alike(tree: JointTree, legs: Pair, pair: Pair, pairs: list[Pair]) -> bool:
-    """Whether a pair is one of three and more on one joint that are as long as the legs and have as many bones."""
+    """Whether a pair is one of three on one joint, or two that stand, as long as the legs and with as many bones."""
     alike = [
         p
         for p in pairs
@@ -263,7 +263,7 @@ def _are_alike(tree: JointTree, legs: Pair, pair: Pair, pairs: list[Pair]) -> bo
         and tree.bone_count(p[1]) == tree.bone_count(legs[1])
         and abs(tree.weight(p[1]) - tree.weight(legs[1])) < ALIKE * tree.weight(legs[1])
     ]
-    return pair in alike and len(alike) > 2
+    return pair in alike and (len(alike) > 2 or min(share_on_ground(tree, p) for p in alike) > ON_ARMS)
 
 
 def _in_circle(tree: JointTree, hub: int, kid: int, pairs: list[Pair]) -> Pair | None:

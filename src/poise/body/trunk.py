@@ -115,6 +115,9 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     Hair and horns fork further up, on the head.
     """
     bearing = {hub for hub, a, b in pairs if hub != root and tree.named((hub, a, b)) & {"arm", "leg"}}
+    rising = {p[0] for p in pairs if not bearing and p[0] != root and _rises(tree, p)}
+    if rising and any(hub not in (root, *rising) for hub, _, _ in pairs):  # feelers and ears of what has arms below
+        hubs, pairs = ([hub for hub in hubs if hub not in rising], [p for p in pairs if p[0] not in rising])
     bearing = bearing or _bears_front_legs(tree, root, pairs)
 
     def last(of: Iterable[int]) -> int:
@@ -125,6 +128,13 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     way = {last(hubs), *tree.skeleton.ancestors(last(hubs))}
     flesh = {hub: float(tree.below_skin[[a, b]].sum()) for hub, a, b in pairs if hub != root}
     return last({hub for hub in way & flesh.keys() if flesh[hub] > LITTLE * max(flesh.values())} or hubs)
+
+
+def _rises(tree: JointTree, pair: Pair) -> bool:
+    """Whether both limbs of a pair go up from the hub they hang on, at rest."""
+    rest, turned = tree.skeleton.rest
+    ways = [tree.tips(rest, turned, kid) - rest[pair[0]] for kid in pair[1:]]
+    return all(way[2] > VERTICAL * np.linalg.norm(way) for way in ways)
 
 
 def _bears_front_legs(tree: JointTree, root: int, pairs: list[Pair]) -> set[int]:

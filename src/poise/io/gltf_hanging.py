@@ -110,6 +110,9 @@ def skin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
         return 0.0, ""
     seams = np.where(np.arange(len(rig.parents)) == joint, 0.0, rig.seams[joint])
     if seams[bone] > 0.0 and seams[bone] >= 0.5 * seams.max():
+        strong = np.flatnonzero(seams >= 0.8 * seams.max()).tolist()
+        if any(_are_mirrored(rig, bone, other, MIRRORED) for other in strong):
+            return 0.0, ""  # a belly goes on in both thighs
         return 1.5, "their skin is one"
     return (-0.5, "their skins do not touch") if seams.max() > 0.0 else (0.0, "")
 
@@ -127,13 +130,15 @@ def twin_witness(rig: Rig, joint: int, bone: int) -> tuple[float, str]:
     parent, top = int(rig.parents[joint]), bone
     while top >= 0 and rig.parents[top] != parent:
         top = int(rig.parents[top])
-    if top < 0 or rig.distance[joint, top] < ROUNDING:
+    if top < 0:
         return 0.0, ""
     own, other = (sum(_is_above(rig.parents, t, j) for j in range(len(rig.parents))) for t in (joint, top))
+    if rig.distance[joint, top] < ROUNDING:  # legs and trunk that begin at one place: legs hang on the trunk
+        return (-3.0, "both begin at one place, and it carries no less") if own >= other > 1 else (0.0, "")
     return (-3.0, "both begin at one bone and carry as much") if own > 1 and own > 0.5 * other else (0.0, "")
 
 
-def _are_mirrored(rig: Rig, joint: int, bone: int) -> bool:
+def _are_mirrored(rig: Rig, joint: int, bone: int, within: float = ROUNDING) -> bool:
     """Whether two joints are as deep in the file's tree, as far from their own parents, and carry as much.
 
     Such are the knees of a figure that grows as a whole: they keep their place beside each other, not on their thighs.
@@ -142,7 +147,7 @@ def _are_mirrored(rig: Rig, joint: int, bone: int) -> bool:
     here, there = int(parents[joint]), int(parents[bone])
     if here == there or there < 0 or _depth(parents, joint) != _depth(parents, bone):
         return False
-    alike = abs(rig.distance[here, joint] - rig.distance[there, bone]) < ROUNDING
+    alike = abs(rig.distance[here, joint] - rig.distance[there, bone]) < within
     carried = [sum(_is_above(parents, k, j) for j in range(len(parents))) for k in (joint, bone)]
     return bool(alike and carried[0] == carried[1])
 

@@ -50,8 +50,9 @@ MOVES = 1e-4
 """A joint moves by translation if it wanders by more than this part of the longest bone."""
 
 
-FEW_TIPS, BOUND_ELSEWHERE = 4, 0.6
-"""So many tips are none if half of them lie farther from their joints than this share of the figure at rest [1]."""
+FEW_TIPS, BOUND_ELSEWHERE, FAR_ELSEWHERE = 4, 0.6, 10.0
+"""So many tips are none if half of them lie farther from their joints than this share of the figure at rest, and one is
+none if it lies so many times as far [1]."""
 
 POSES_PER_CLIP = 24
 """Poses of each clip that tell which joint hangs on which bone."""
@@ -273,8 +274,10 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
     bare = Skeleton(tree.names, tree.skeleton_parents, offsets, rest)
     sites = tuple(EndSite(j, unit * own[j] * place, f"{tree.names[j]} tip") for j, place in places)
     if len(sites) >= FEW_TIPS and not marked:  # a skin bound elsewhere, such as facing the other way, ends nowhere
-        away = np.median([np.linalg.norm(site.offset) for site in sites])
-        sites = sites if away < BOUND_ELSEWHERE * np.ptp(bare.rest[0], axis=0).max() else ()
+        size = np.ptp(bare.rest[0], axis=0).max()
+        away = [float(np.linalg.norm(site.offset)) for site in sites]
+        is_bound = np.median(away) < BOUND_ELSEWHERE * size
+        sites = tuple(site for site, far in zip(sites, away) if is_bound and far < FAR_ELSEWHERE * size)
     return replace(
         bare,
         end_sites=sites,
