@@ -45,16 +45,16 @@ def one_by_one(sight: Sight, bodies: Bodies, look: Look) -> float:
     sight._ahead.geom_xpos[:], sight._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
     parts = [g for g in bodies.solid[0] if sight._is_obstacle[g]]
     for other in np.flatnonzero(sight._is_obstacle & (m.body_treeid[m.geom_bodyid] != 0)).tolist():
-        body, comes = (
-            int(bodies.geom_body[other]),
-            look.seconds * float(bodies.approaches(np.array([other]), look.way)[0]),
-        )
+        body, moves = int(bodies.geom_body[other]), look.seconds * bodies.paces()[m.body_treeid[m.geom_bodyid[other]]]
+        way = look.reach * look.way - moves
+        most = float(np.hypot(*way))
         for part in parts:
             at = d.geom_xpos[part] + aside
-            place = sight._met(part, other, at, look.way, look.reach + comes, is_aside=bool(look.left))
-            if place is not None:
+            if seen := sight._met(part, other, at, way / most, most, is_aside=bool(look.left)):
+                place, gone = seen
                 weight = bodies.resistance(body, place, look.way) if np.isnan(weights[body]) else weights[body]
-                met.setdefault(body, []).append((float((place[:2] - bodies.q[:2]) @ look.way) - comes, weight))
+                place = place[:2] + min(1.0, gone / most) * moves
+                met.setdefault(body, []).append((float((place - bodies.q[:2]) @ look.way), weight))
     found = [min(far for far, _ in own) for own in met.values() if min(weight for _, weight in own) >= look.least]
     return max(0.0, min([look.reach, *found]))
 

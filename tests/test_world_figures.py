@@ -21,6 +21,7 @@ from poise.filter.simulate import Playback
 from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
+from poise.physics.mujoco_sight import Look
 from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
@@ -220,7 +221,7 @@ def test_nothing_moves_when_a_figure_looks_ahead(
 
     monkeypatch.setattr(mujoco, "mj_geomDistance", watched)
     assert isinstance(driver := world.figures[0].driver, Clip)
-    assert 1.3 < driver.room(np.array([1.0, 0.0]), 3.0, 10.0, 0.0, 0.1, 0.0) < 1.9
+    assert 1.3 < driver.room(Look(np.array([1.0, 0.0]), 3.0, least=10.0, low=0.1)) < 1.9
     assert len(asked) > 1
     assert all(asked)
 
@@ -257,6 +258,25 @@ def test_walkers_who_see_each_other_make_way(person: poise.Character, walk: Moti
     assert np.linalg.norm(bob[:, :2] - ada[:, :2], axis=1).min() > 0.5
     assert world.report()["penetration_max_m"] <= 0.0
     assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.08, "upright"
+
+
+@first_cases(1, "place, heading", [((0.0, -3.0), 0.5 * np.pi), ((2.1, -2.1), 0.75 * np.pi)])
+def test_two_whose_ways_cross_pass_each_other(
+    person: poise.Character, place: tuple[float, float], heading: float
+) -> None:
+    clip = sample_clip("walk")
+    figures = {
+        "ada": Clip(clip, person, place=(-3.0, 0.0), heading=0.0),
+        "bob": Clip(clip.cut(0.4, 99.0), person, place=place, heading=heading),
+    }
+    world = World(figures=figures)
+    for _ in range(420):
+        world.step()
+    ada, bob = (np.array(figure.poses) for figure in world.figures)
+    assert np.linalg.norm(bob[:, :2] - ada[:, :2], axis=1).min() > 0.5
+    assert world.report()["penetration_max_m"] <= 0.0, "they bumped, stood and fell where each saw the other as it was"
+    assert ada[-1, 0] > 1.0, "nobody waits"
+    assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.06, "upright"
 
 
 def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_path: Path) -> None:

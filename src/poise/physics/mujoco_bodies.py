@@ -427,11 +427,10 @@ class Bodies:
         along = way @ self.point(body, self.offset(body, place))[1][:2, self._dofs(tree)]
         return 1.0 / max(float(along @ np.linalg.solve(self._entries[self._block[tree]], along)), 1e-12)
 
-    def approaches(self, geoms: Index, way: Array) -> Array:
-        """How fast figures and free bodies, by their geoms (N,), come against a way (2,) [m/s], shape (N,)."""
-        tree = self._tree_of_geom[geoms]
-        out, moves = np.zeros(len(geoms)), (self._is_free | np.append(self.is_figure, False))[tree]
-        out[moves] = np.maximum(0.0, -(self.v[self.first[tree[moves]][:, None] + np.arange(2)] @ way))
+    def paces(self) -> Array:
+        """How fast each tree goes that moves freely, horizontally [m/s], shape (T + 1, 2); 0 for others."""
+        out, moves = np.zeros((len(self._is_free), 2)), self._is_free | np.append(self.is_figure, False)
+        out[moves] = self.v[self.first[np.flatnonzero(moves)][:, None] + np.arange(2)]
         return out
 
     def offset(self, body: int, place: Array) -> Array:

@@ -35,6 +35,7 @@ from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.goals.surroundings import Surface
 from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_place, loops, off_the_spot, repeat
+from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.pacing import Pacing
@@ -46,6 +47,9 @@ STOPPING = 0.4
 """A clip that does not loop slows down over its last part before it is held [s]."""
 AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
+STRIDE, STOPPED = 1.0, 0.4
+"""A figure is seen to go as it went in the first time, for a leg of 0.82 m [s]. One that goes slower than the second
+part of that speed has stopped, and is seen as it goes now [1]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
 
@@ -132,6 +136,21 @@ class Figure:
     def motion(self, dt: float) -> Motion:
         """What it has done so far, a frame for every step of dt [s], with its skin."""
         return q_to_motion(self.character, np.array(self.poses), dt).with_skin_of(self.drawn)
+
+
+def paces_of(bodies: Bodies, figures: Sequence[Figure], dt: float) -> Array:
+    """How fast figures and bodies go, horizontally [m/s], shape (T + 1, 2); see `Bodies.paces`.
+
+    A figure sways from step to step, so it goes on as in its last stride, unless it has stopped or only just begun.
+    """
+    paces = bodies.paces()
+    for k, figure in enumerate(figures):
+        steps = round(STRIDE * math.sqrt(figure.character.leg_scale) / dt)
+        if len(figure.poses) > steps:
+            mean = (figure.poses[-1][:2] - figure.poses[-1 - steps][:2]) / (steps * dt)
+            if np.linalg.norm(paces[k]) > STOPPED * np.linalg.norm(mean):
+                paces[k] = mean
+    return paces
 
 
 class Clip(Driver):

@@ -36,7 +36,7 @@ from poise.terrain import Terrain
 from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses
-from poise.world.drivers import Driver, Figure, Lists, Stream
+from poise.world.drivers import Driver, Figure, Lists, Stream, paces_of
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
 from poise.world.ledger import Ledger
 from poise.world.muscles import Goals
@@ -158,7 +158,7 @@ class World:
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
-        self._sight = Sight(bodies)
+        self._sight = Sight(bodies, partial(paces_of, bodies, figures, dt))
         self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
         prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
