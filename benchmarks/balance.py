@@ -14,7 +14,6 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.signal import butter, sosfiltfilt, welch
 
 from poise.body.character import figure
 from poise.core.typing import Array
@@ -180,6 +179,8 @@ def sway(cop: Array, dt: float) -> dict[str, Array]:
         "rms" [mm], mean "speed" [mm/s], and "median" and "most": the frequencies [Hz] below which half and 95 % of the
         power from 0.1 Hz on lies; each shape (2,).
     """
+    from scipy.signal import butter, sosfiltfilt, welch  # half a second to import
+
     places = 1e3 * sosfiltfilt(butter(2, 20.0 * dt, output="sos"), cop, axis=0)
     places -= places.mean(axis=0)
     frequencies, power = welch(places, 1.0 / dt, nperseg=min(len(places), 2048), axis=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.signal import butter, sosfiltfilt
 
 from poise.body.posing import body_positions
 from poise.filter.forces import Push
@@ -57,6 +56,8 @@ def test_a_quiet_figure_sways_by_millimeters_and_its_seed_says_how() -> None:
 @pytest.mark.parametrize("name", ["balance", "step"])
 def test_quiet_standing_is_that_of_people(name: str) -> None:
     """Against the least and largest of the young adults in [SantosDuarte2016]_ (docs/synthesis.md), eyes open."""
+    from scipy.signal import butter, sosfiltfilt  # half a second to import
+
     trace = synthesize(name, seconds=45.0, options={"seed": 11}).trace
     pressed = trace.forces[500:, :, 2:]
     cop = 1e3 * (pressed * trace.points[500:, :, :2]).sum(axis=1) / pressed.sum(axis=1)
