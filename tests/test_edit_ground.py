@@ -124,6 +124,19 @@ def test_twice_is_once() -> None:
     assert ground(own, character).motion is own
 
 
+@pytest.mark.parametrize("way", [(0.0, 0.0, -0.04), (0.06, 0.0, 0.0)])
+def test_a_cycle_stays_a_cycle(way: tuple[float, float, float]) -> None:
+    """Feet slip or sink around the seam of a walk that goes round; what is done there is the same on both sides."""
+    cycle = poise.load(poise.sample_path("walk"))
+    cycle = cycle.resampled(np.linspace(0.0, cycle.duration, 201))
+    from_seam = np.minimum(cycle.times, cycle.duration - cycle.times)
+    edited = ground(move_root(cycle, 0, np.clip(1.0 - from_seam / 0.4, 0.0, 1.0)[:, None] * way), verify=False).motion
+    apart = np.degrees(rotations.angle_between(edited.rotations[0], edited.rotations[-1]))
+    assert apart.max() < 1e-6
+    assert edited.world[0][0, 0, 2] == pytest.approx(edited.world[0][-1, 0, 2], abs=1e-9)
+    assert not np.allclose(edited.rotations[0], cycle.rotations[0], atol=1e-3)
+
+
 def test_amount_interval_and_budget() -> None:
     motion = skating(walk())
     character = poise.Character.fit(walk(), masses="auto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,9 @@ from poise.edit import Budget, Edited, Scope, ballistic, clean, ground, mend, re
 from poise.edit.mend import Job, Mender
 from poise.edit.mend import _tried as tried
 from poise.edit.report import new_findings
+from poise.phases.travel import find_loop
 from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
+from tests.edit_clips import hop
 from tests.planted import FAULTS, findings, moved, pop, root_spike, sink, slide, turned
 from tests.planted import clean as clip
 
@@ -135,6 +138,26 @@ def test_a_swing_that_turns_limbs_far_more_than_the_body_says_so() -> None:
     motion = FAULTS["air turn 10°"][0]("leaps", np.random.default_rng([5, 1])).motion
     notes = spin(motion, by="pose").report["notes"]
     assert any("--by root turns the figure as a whole" in note for note in notes)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_cycle_keeps_its_length_where_flights_need_not_be_much_higher(
+    keeps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hops there and back, a quarter too slow; a flight of 0.7 s would have to be 22 cm higher."""
+    hops = ballistic(*hop(), verify=False).motion
+    there = np.r_[18 : hops.frame_count, hops.frame_count - 2 : 17 : -1]
+    cycle = Motion(
+        hops.skeleton, 1.25 * hops.dt * np.arange(len(there)), hops.translations[there], hops.rotations[there]
+    )
+    assert find_loop(cycle).is_cycle
+    from_rest_to_rest = find_loop(sample_clip("hover_hop"))
+    assert from_rest_to_rest.is_closed
+    assert not from_rest_to_rest.is_cycle
+    monkeypatch.setattr(sys.modules["poise.edit.mend"], "RAISED", 0.3 if keeps else 0.1)
+    edited = mend(cycle, only=("gravity",))
+    assert edited.report["steps"][0]["done"]
+    assert (edited.motion.frame_count == cycle.frame_count) is keeps
 
 
 def test_only_what_is_named_is_mended() -> None:

@@ -29,7 +29,7 @@ from poise.edit.planting import MOST_LOWERED, Ground, drags, plant
 from poise.edit.report import Changes, Edited, report_of, rounded_down, verified
 from poise.edit.scale import sized
 from poise.phases.floor import carried_ground
-from poise.phases.travel import in_place_velocity
+from poise.phases.travel import find_loop, in_place_velocity, with_rounds
 from poise.terrain import Terrain
 
 ON_FEET = 0.2
@@ -45,6 +45,8 @@ about 0.4, sprints 1.5."""
 HOVERS, LEFT, HOVER_SECONDS = (0.06, 0.2), 0.02, 0.2
 """Where feet stand this far above or in the floor, least and most, the root moves by all but the second; both for a leg
 of 0.82 m [m]. Legs alone correct less. The movement is smoothed over the third [s]."""
+LONGEST_CYCLE = 10.0
+"""A longer cycle is corrected without the rounds beside it: with them it takes three times as long [s]."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -92,11 +94,7 @@ def ground(
     legs = find_legs(fixed.character, motion, arms=True)
     if not legs:
         raise InvalidValue("This character has no leg with a knee, so its feet cannot be moved.")
-    whole, rounds = motion, 0
-    if scope.amount != 0.0:
-        lowered = _lowered(motion, fixed)
-        again = fixed if lowered is motion else _fixed(lowered, character, fixed.floor if floor is None else floor)
-        whole, rounds = _made(lowered, again, character, floor, scope)
+    whole, rounds = _whole(motion, fixed, character, floor, scope) if scope.amount != 0.0 else (motion, 0)
     result = _part(motion, whole, fixed.root, scope)
     changes = Changes.between(motion, result, fixed.root)
     before = _measures(motion, character, floor)
@@ -163,6 +161,31 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
             lowest = np.where(feet, touch.gaps, np.inf).min(axis=1, initial=np.inf)[on_feet]
             floor += float(np.median(lowest))
     return replace(fixed, floor=float(floor), terrain=Terrain.flat(floor))
+
+
+def _whole(
+    motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
+) -> tuple[Motion, int]:
+    """All of the correction, and the number of rounds; a cycle has its neighbors beside it, so that it stays one."""
+    ends = find_loop(motion)
+    is_whole = scope.interval is None and carried_ground(motion) is None
+    if not (ends.is_closed and is_whole and motion.duration < LONGEST_CYCLE):
+        return _once(motion, fixed, character, floor, scope)
+    beside = motion.frame_count - 2
+    clip = with_rounds(motion, ends, beside)
+    done, rounds = _once(clip, _fixed(clip, character, floor), character, floor, scope)
+    own = slice(beside, beside + motion.frame_count)
+    if done is clip:
+        return motion, rounds
+    return replace(motion, translations=done.translations[own], rotations=done.rotations[own]), rounds
+
+
+def _once(
+    motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
+) -> tuple[Motion, int]:
+    lowered = _lowered(motion, fixed)
+    again = fixed if lowered is motion else _fixed(lowered, character, fixed.floor if floor is None else floor)
+    return _made(lowered, again, character, floor, scope)
 
 
 def _lowered(motion: Motion, fixed: Ground) -> Motion:

@@ -15,6 +15,7 @@ from poise.check.clip import findings_of
 from poise.check.finding import Finding
 from poise.core.errors import BudgetExceeded, PoiseError
 from poise.core.motion import Motion
+from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.ballistic import ballistic
 from poise.edit.budget import Budget, Scope
 from poise.edit.clean import clean
@@ -24,7 +25,8 @@ from poise.edit.report import Changes, Edited, new_findings, report_of
 from poise.edit.retime import retime
 from poise.edit.spin import spin
 from poise.io.files import json_value
-from poise.phases.points import pelvis
+from poise.phases.points import leg_length, pelvis
+from poise.phases.travel import find_loop
 
 AMOUNTS = (1.0, 0.5, 0.25)
 """Parts of a tool's edit that are tried, largest first [1]."""
@@ -32,6 +34,8 @@ WELL_WITHIN = 0.8
 """Share of the allowed spin that may be left where all of it need not go [1]."""
 SMALLEST = 0.05
 """A smaller part of an edit is not worth making [1]."""
+RAISED = 0.1
+"""A flight of a cycle is made higher or lower by no more than this, for a leg of 0.82 m [m]."""
 WHOLE = ("rate", "clean")
 """Tools whose edit is made as a whole or not at all: half a frame rate or half a flip is as wrong as all of it."""
 
@@ -110,9 +114,22 @@ def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]
     return [(a, b) for a, b in flights if any(first <= b and last >= a for f in findings for first, last in f.frames)]
 
 
+def _keeps_length(job: Job) -> bool:
+    """Whether flights become as high as their time needs: those of a cycle, since what plays it counts on its length.
+
+    Where that is too high, they get the time that their height needs, as those of other clips.
+    """
+    if not find_loop(job.motion).is_cycle:
+        return False
+    times, size = job.motion.times, leg_length(job.motion.skeleton) / HUMAN_LEG
+    lasting = [(f, float(times[last] - times[first])) for f in job.findings for first, last in f.frames]
+    return all(abs(1.0 - f.measure) * GRAVITY * seconds**2 / 8.0 < RAISED * size for f, seconds in lasting)
+
+
 def _thrown(job: Job) -> Edited:
     """Flights on ballistic paths: with the frames they need where their gravity is wrong, else with their own."""
-    keep = "ends" if all(f.name == "gravity" for f in job.findings) else "timing"
+    is_free = all(f.name == "gravity" for f in job.findings) and not _keeps_length(job)
+    keep = "ends" if is_free else "timing"
     flights = _spans(job.findings, job.motion)
     return ballistic(job.motion, job.character, flights=flights, keep=keep, **job.limits, verify=False)
 

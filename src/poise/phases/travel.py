@@ -44,6 +44,10 @@ at one velocity [1]."""
 LOOP_ANGLE, LOOP_TURN_RATE = math.radians(6.0), 3.0
 """Ends agree if the poses do to this angle [rad, rms], and how joints turn to this rate [rad/s, rms] or as much as
 they turn by there."""
+CLOSED = math.radians(0.5)
+"""Ends of a cycle that was closed on purpose are no further off [rad, rms]."""
+AT_REST = 0.5
+"""A figure whose joints turn more slowly than this stands still [rad/s, rms]."""
 SAME_ANGLE = math.radians(0.1)
 """Ends this near to each other were made to meet [rad, rms]."""
 ASKED_ANGLE = math.radians(15.0)
@@ -62,6 +66,7 @@ class Loop:
         turn: What one round turns it by about the vertical [rad].
         repeats_first: True if the last frame is the first one over again; else the next round begins a frame later.
         mismatch: Root mean square angle between the ends, or between the last and the first less one step [rad].
+        rate: How fast the joints turn at the ends, root mean square [rad/s].
         reason: In words.
     """
 
@@ -70,7 +75,18 @@ class Loop:
     turn: float
     repeats_first: bool
     mismatch: float
+    rate: float
     reason: str
+
+    @property
+    def is_closed(self) -> bool:
+        """True if its ends meet: it was made to go on with its own start, or to come back to it."""
+        return self.is_loop and self.mismatch < CLOSED
+
+    @property
+    def is_cycle(self) -> bool:
+        """True if its ends meet in motion, as those of a walk do; a jump that begins and ends at rest is none."""
+        return self.is_closed and self.rate > AT_REST
 
 
 def root_path(motion: Motion) -> Array:
@@ -255,7 +271,7 @@ def find_loop(motion: Motion) -> Loop:
     """
     label = motion.source.loop if motion.source is not None else None
     if motion.frame_count < 4:
-        return Loop(False, np.zeros(3), 0.0, True, math.inf, "fewer than four frames")
+        return Loop(False, np.zeros(3), 0.0, True, math.inf, 0.0, "fewer than four frames")
     root = pelvis(motion.skeleton)
     positions, orientations = motion.world
     turn = float(rotations.yaw_between(orientations[0, root], orientations[-1, root]))
@@ -283,7 +299,7 @@ def find_loop(motion: Motion) -> Loop:
     moved[2] = 0.0
     said = {True: "; the file says it loops", False: "; the file says it does not loop", None: ""}[label]
     reason = f"the ends differ by {math.degrees(ends):.1f}° rms at {math.degrees(step):.1f}° a frame{said}"
-    return Loop(bool(is_loop), moved, turn, bool(repeats), float(mismatch), reason)
+    return Loop(bool(is_loop), moved, turn, bool(repeats), float(mismatch), step / dt, reason)
 
 
 def loops(motion: Motion) -> bool:
