@@ -12,6 +12,7 @@ from poise.body.anthropometry import RADII
 from poise.body.fit_bodies import PERSON_SPAN, Frames, make_frames
 from poise.body.limbs import find_anatomy
 from poise.body.parts import ContactPoint
+from poise.body.soles import FLAT, flattened, sole_plane
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.phases.floor import floor_under, stands_on_zero
@@ -123,7 +124,7 @@ class Ground:
 
     def plane(self, body: int) -> tuple[Array, Array, Array] | None:
         """Middle of the heel and of the ball of a foot's body, and unit normal to the ankle; None for paws."""
-        return _sole_plane([p for p in self.soles if p.body == body])
+        return sole_plane([p for p in self.soles if p.body == body])
 
     def has_heel(self, foot: Foot) -> bool:
         """Whether a foot stands on its heel: not on its toes alone, as paws and hooves do."""
@@ -235,7 +236,7 @@ def _agrees(seen: list[ContactPoint], drawn: list[ContactPoint], rest: Frames, a
     """Whether the sole that a clip shows may be the foot's own, against the one of the rest pose."""
     if _is_steep(rest, at_rest):
         return True  # the rest pose points its toes
-    shown, expected = (_sole_plane([p for p in own if p.body == at_rest.ankle]) for own in (seen, drawn))
+    shown, expected = (sole_plane([p for p in own if p.body == at_rest.ankle]) for own in (seen, drawn))
     if shown is None or expected is None:
         return expected is None or at_rest.ball_body != at_rest.ankle
     (heel, _, up), (drawn_heel, _, drawn_up) = shown, expected
@@ -359,7 +360,7 @@ def sole_points(
         add(label, foot.ball_body, ball_at, sign * half * across)
     if np.median(np.linalg.norm(tip_at - ball_at, axis=-1)) > 0.01 * scale:
         add("toe", foot.last, tip_at, np.zeros(3))
-    return points
+    return flattened(points, foot.ankle, FLAT * scale)
 
 
 def _level_under(frames: Frames, foot: Foot, floor: float, standing: npt.NDArray[np.bool_], thick: float) -> Array:
@@ -477,23 +478,3 @@ def _leg_bones(frames: Frames, foot: Foot) -> float:
     by_joint = {j: i for i, j in enumerate(frames.joints)}
     bodies = [by_joint[j] for j in foot.chain.joints[foot.chain.upper :]]
     return sum(float(np.linalg.norm(frames.offsets[b])) for b in bodies[1:3])
-
-
-def _sole_plane(own: list[ContactPoint]) -> tuple[Array, Array, Array] | None:
-    """Middle of the heel, middle of the ball and unit normal towards the ankle, in the foot's frame; None for paws."""
-    by_label = {_label(p): p.offset for p in own}
-    if not {"heel.in", "heel.out", "ball.in", "ball.out"} <= set(by_label):
-        return None
-    heel = 0.5 * (by_label["heel.in"] + by_label["heel.out"])
-    ball = 0.5 * (by_label["ball.in"] + by_label["ball.out"])
-    up = np.cross(ball - heel, by_label["ball.out"] - by_label["ball.in"])
-    size = float(np.linalg.norm(up))
-    if size < 1e-12:
-        return None
-    up = up / size
-    up = up if heel @ up < 0.0 else -up
-    return (heel, ball, up) if -heel @ up > 1e-3 else None
-
-
-def _label(point: ContactPoint) -> str:
-    return ".".join(point.name.split(".")[-2:])
