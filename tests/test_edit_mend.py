@@ -148,7 +148,10 @@ def test_a_cycle_keeps_its_length_where_flights_need_not_be_much_higher(
     hops = ballistic(*hop(), verify=False).motion
     there = np.r_[18 : hops.frame_count, hops.frame_count - 2 : 17 : -1]
     cycle = Motion(
-        hops.skeleton, 1.25 * hops.dt * np.arange(len(there)), hops.translations[there], hops.rotations[there]
+        hops.skeleton,
+        1.25 * hops.dt * np.arange(len(there), dtype=np.float64),
+        hops.translations[there],
+        hops.rotations[there],
     )
     assert find_loop(cycle).is_cycle
     from_rest_to_rest = find_loop(sample_clip("hover_hop"))
