@@ -357,3 +357,18 @@ def test_a_turn_about_the_vertical_is_no_lean() -> None:
     tilted = rotations.multiply(turned, rotations.from_rotation_vector(np.array([0.0, 0.4, 0.0])))
     assert leans(LEVEL, turned) == pytest.approx(0.0, abs=1e-6)
     assert leans(LEVEL, tilted) == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("frame", [25, 90])
+def test_a_run_begins_on_the_ground_though_the_toes_of_a_foot_leave_it(
+    walk: Motion, walker: poise.Character, frame: int
+) -> None:
+    """A foot that leaves the ground is pitched and its toes bend: straight ones lifted the whole body by up to 5 cm."""
+    poses = poise.motion_to_q(walker, walk)[frame:]
+    tracker = PerformanceTracker(walker, walker, dt=walk.dt, recorded=poses)
+    tracker.step(poses[0])
+    tracker.state.at(tracker.q, tracker.v)
+    standing = [foot for foot in tracker.feet.values() if foot.stands]
+    assert standing
+    for foot in standing:
+        assert tracker.state.points[foot.points, 2].min() < 0.005

@@ -4,7 +4,7 @@ then; and a pose at targets by damped least squares, for the start of a run and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from poise.core.typing import Array, Index
 from poise.physics import State
 from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
-from poise.tracking.lists import Targets
+from poise.tracking.lists import Ground, Targets
 from poise.tracking.retarget import Role, Standing, dofs_of, end_body, heading, yaw_turn
 from poise.tracking.stance import Foot
 
@@ -354,6 +354,7 @@ class Posing(NamedTuple):
         supports: Which of them stand, shape (E,).
         stiff: Weight on staying in the standing pose, of each dof but the root's, shape (nv − 6,).
         standing: Coordinates of that pose, shape (nq,).
+        ground: What is under the contact points of `state` as it is posed.
     """
 
     model: Model
@@ -362,14 +363,19 @@ class Posing(NamedTuple):
     supports: Array
     stiff: Array
     standing: Array
+    ground: Callable[[], Ground]
 
 
 def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
-    """A pose (nq,) at the targets, from another, in so many rounds at the most."""
+    """A pose (nq,) at the targets, from another, in so many rounds at the most.
+
+    What would be in the ground is put on it: a foot that swings is pitched as the actor's, and its toes bend.
+    """
     model, weights = posing.model, _weights(posing)
     still = np.zeros(model.nv)
     for _ in range(rounds):
         state = posing.state.at(q, still)
+        gap, normal = posing.ground()
         off = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(q[3:7]), goal.turn[0]))
         rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, model.nv, 2), 3.0 * np.eye(2, model.nv)]
         ways = [10.0 * (goal.place[1] - state.com())[:2], 10.0 * np.array([goal.place[0, 2] - q[2], *off])]
@@ -382,6 +388,9 @@ def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
                 turn = rotations.multiply(goal.turn[2 + k], rotations.conjugate(state.data.xquat[body]))
                 rows.append(3.0 * np.where(chain(state.pose, body), state.data.cdof[:, :3].T, 0.0))
                 ways.append(3.0 * rotations.to_rotation_vector(turn))
+        low = np.flatnonzero(gap < 0.0)
+        rows.append(30.0 * np.einsum("pi,pij->pj", normal[low], state.point_jacobians.reshape(-1, 3, model.nv)[low]))
+        ways.append(-30.0 * gap[low])
         rows.append(posing.stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
         ways.append(posing.stiff * model.difference(q, posing.standing, 1.0)[6:])
         A, b = np.concatenate(rows), np.concatenate(ways)

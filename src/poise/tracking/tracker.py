@@ -315,7 +315,7 @@ class PerformanceTracker:
         bends = {r.limb: bend for r in supports if (bend := bend_of(character, r.limb, self.standing)) is not None}
         stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
         carry = np.array([role.kind == "support" for role in self.roles if role.actor])
-        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing)
+        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing, self._ground)
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
         self._generator = generator = TargetGenerator(
             motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
