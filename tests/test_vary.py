@@ -17,6 +17,7 @@ from poise.core import rotations
 from poise.edit import vary
 from poise.samples import sample_path
 from tests.clips import sample_clip
+from tests.planted import turned
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,20 @@ def test_what_is_against_a_variant_is_found(walk: poise.Motion) -> None:
     hard = vary.Variant(pushes=(poise.Push("pelvis", (0.0, 0.0, 30000.0), 0.3, 0.2),))
     assert vary.reasons(vary.make(walk, character, hard, before, poise.World))
     assert not vary.reasons(vary.make(walk, character, vary.Variant(), before, poise.World))
+
+
+def test_a_joint_that_flips_in_the_clip_is_not_the_fault_of_a_variant(walk: poise.Motion) -> None:
+    """A check of a clip at a wrong rate says that alone, and nothing of a spike that its variants have, too."""
+    part = walk.cut(0.0, 2.0)
+    out = np.zeros((part.frame_count, 3))
+    out[60, 0] = np.radians(40.0)
+    spiked = turned(part, part.skeleton.names.index("LeftArm"), out)
+    character = fit(part)
+    still = vary.Variant()
+    assert any(f.name == "glitch" and f.fails for f in findings_of(spiked, character))
+    assert not vary.reasons(vary.make(spiked, character, still, (), poise.World))
+    assert vary.own_faults((), part, spiked)[0].name == "glitch"
+    assert not vary.own_faults((), spiked, spiked)
 
 
 def test_crates_and_responsiveness_change_the_motion(walk: poise.Motion) -> None:

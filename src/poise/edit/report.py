@@ -276,7 +276,7 @@ def verified(
         return edited
     new = new_findings(before, after, moments)
     if moments is not None:
-        new = tuple(f for f in new if not _turns_as_far(f, motion, edited.motion, moments))
+        new = tuple(f for f in new if not turns_as_far(f, motion, edited.motion, moments))
     reasons = {} if asked is None else {f.name: asked(f) for f in new if asked(f)}
     wanted, new = (tuple(f for f in new if (f.name in reasons) is is_asked) for is_asked in (True, False))
     stretch = skin_stretch(motion, edited.motion, size)
@@ -336,15 +336,22 @@ def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments:
     return any(a <= last and b >= first for a, b in known)
 
 
-def _turns_as_far(finding: Finding, source: Motion, result: Motion, moments: Array) -> bool:
-    """Whether a joint that is too fast in the result turns as far from frame to frame in what the source has there."""
+def turns_as_far(
+    finding: Finding, source: Motion, result: Motion, moments: Array | None = None, slack: float = 1.0
+) -> bool:
+    """Whether a joint that is too fast in the result turns as far in a frame, or `slack` times, in the source, too.
+
+    The source is asked at `moments`, as in `verified`; anywhere if they are not given.
+    """
     if finding.name not in ("glitch", "joint-speed") or finding.where not in source.skeleton.names:
         return False
     joint = source.skeleton.names.index(finding.where)
     was, now = (rotations.angle_between(m.rotations[1:, joint], m.rotations[:-1, joint]) for m in (source, result))
     for first, last in finding.frames:
-        a, b = max(0, math.floor(moments[first] - BESIDE)), math.ceil(moments[last] + BESIDE)
-        if now[max(0, first - 1) : last + 1].max() > was[a : b + 1].max(initial=0.0) + 1e-9:
+        a, b = 0, len(was)
+        if moments is not None:
+            a, b = max(0, math.floor(moments[first] - BESIDE)), math.ceil(moments[last] + BESIDE)
+        if now[max(0, first - 1) : last + 1].max() > slack * was[a : b + 1].max(initial=0.0) + 1e-9:
             return False
     return bool(finding.frames)
 
