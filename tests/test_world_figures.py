@@ -292,7 +292,15 @@ def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_
     assert np.abs(y[beside]).min() > 0.4
     assert np.abs(y).max() < 0.9
     assert abs(y[-1]) < 0.2, "on its clip's line again"
-    assert np.ptp(z) < 0.08
+    assert np.ptp(z) < 0.06
+    motion = world.figures[0].motion(world.dt)
+    names, (places, turns) = motion.skeleton.names, motion.world
+    yaw = np.array([rotations.yaw_to(turns[0, 0], turn) for turn in turns[:, 0]])
+    assert yaw.min() < -0.2, "it turns along its way: 7° where only its feet went aside"
+    assert yaw.max() > 0.2
+    left = np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)
+    feet = places[:, names.index("LeftFoot"), :2] - places[:, names.index("RightFoot"), :2]
+    assert np.einsum("fc,fc->f", feet, left).min() > 0.03, "its feet crossed by 5 cm"
     assert world.report()["penetration_max_m"] <= 0.0
 
 

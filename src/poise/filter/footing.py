@@ -234,6 +234,10 @@ class Footing:
         ways = offsets[:, :2] - self._offset[:, :2]
         return np.where(self.stands, np.hypot(ways[:, 0], ways[:, 1]), 0.0)
 
+    def keep(self, moved: Array) -> None:
+        """Hold points that stand where they are, though the reference moves its own by so much [m], shape (P, 2)."""
+        self._offset[:, :2] -= np.where((self.stands | self.held)[:, None], moved, 0.0)
+
     def begin_at(self, goal_shift: Pair) -> None:
         """Points land this far off the reference [m], where the goal has been put."""
         self._landing[:] = goal_shift

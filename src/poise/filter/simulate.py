@@ -407,8 +407,8 @@ class Playback:
         return Given(reference, following, following_v, pushes, bool(self.glitches[k : k + 2].any()), planned)
 
     def pose(self, frame: float) -> Array:
-        """The pose at a place between two frames (nq,)."""
-        k, dt = min(int(frame), self.frame_count - 2), self.dt
+        """The pose at a place between two frames, or before the first (nq,)."""
+        k, dt = min(max(int(frame), 0), self.frame_count - 2), self.dt
         model = self.figure.model
         return model.integrate(self.q[k], model.difference(self.q[k], self.q[k + 1], dt), (frame - k) * dt)
 
@@ -416,6 +416,10 @@ class Playback:
     def track(self) -> Track:
         """Contact points, contacts and centers of mass of all frames."""
         return self._schedule.track
+
+    def touch(self, frame: float) -> Touch:
+        """Contacts of the clip at a place between two frames."""
+        return self._schedule.touch(int(frame))
 
     def points(self, q: Array) -> Array:
         """Places of the contact points in a pose (nq,) [m], shape (P, 3)."""

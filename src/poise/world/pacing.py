@@ -12,8 +12,9 @@ from poise.filter.forces import Force
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
 from poise.physics.mujoco_sight import Look
+from poise.world.bending import bent, bent_on, hips_of, straight
 from poise.world.living import alive
-from poise.world.standing import COMES, FAR, HEAVY, Going, Stands, go_on, hold, low_for, sense
+from poise.world.standing import COMES, FAR, HEAVY, Going, Sensed, Stands, go_on, hold, low_for, sense
 from poise.world.stands import Steps, stands_of, steps_of
 from poise.world.steering import Room, steer
 
@@ -51,6 +52,10 @@ class Pacing:
         self._steps: Steps | None = None  # found when the figure first looks, or something first holds it
         self._stands: Stands | None = None  # in as many of these steps as the next number says
         self._tried = 0
+        self._hips = hips_of(playback.figure.character)
+        self._bend, self._left = straight(playback.figure.character), np.zeros(2)
+        # by how much the bend moves the points of the clip, and in the last step
+        self._moved, self._moves = np.zeros((2, playback.track.flags.shape[1], 2))
 
     def advance(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
         """Move the clip on by one step; what the figure is given for it.
@@ -62,18 +67,42 @@ class Pacing:
         playback, figure, before = self._playback, self._playback.figure, self.going
         if before.is_held or self._sees:
             self._find_stands(before.frame)
-        seen = sense(playback, before, touches, self._stands, self._room, sees=self._sees)
+        seen = sense(playback, before, touches, self._stands, self._room, bent=self._bend.aside, sees=self._sees)
         self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
-        away = self._stands.away(playback, going) if self._stands is not None and going.share == 1.0 else None
+        was_bent = self._find_bend(going, seen)
+        aside = self._bend.aside * self._left
+        away = self._stands.away(playback, going, aside) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
         if going.is_held and going.memory.nearer and going.share < 1.0 and not going.memory.calm:
             steer(figure.goal, seen.way, going.memory.nearer, playback.dt)  # a longer last step
-        elif going.memory.aside and (going.share == 1.0 or not going.is_held):
-            steer(figure.goal, np.array([-seen.way[1], seen.way[0]]), going.memory.aside, playback.dt)
+        elif going.memory.aside and (going.share == 1.0 or not (going.is_held or self._bends)):
+            left = np.array([-seen.way[1], seen.way[0]])
+            steer(figure.goal, left, going.memory.aside - self._bend.aside, playback.dt)
         elif before.memory.aside and not going.memory.aside:
             figure.goal.values.returns = self._returns  # back on its clip's line
-        given, self._poses = self._given(before, going, pushes)
+        given, self._poses = self._given(before, going, pushes, was_bent=was_bent)
         return given
+
+    @property
+    def _bends(self) -> bool:
+        """The clip itself goes round things; over other ground only its goal does, for the plan over it is not bent."""
+        return bool(self._hips) and self._playback.figure.terrain.is_flat
+
+    def _find_bend(self, going: Going, seen: Sensed) -> bool:
+        """Bend the clip on to where its figure goes aside; whether it was bent before."""
+        playback, bend = self._playback, self._bend
+        goal, was_bent = playback.figure.goal, not bend.is_none
+        if not self._bends or seen.has_fallen or not (was_bent or (going.memory.aside and not going.is_held)):
+            return was_bent
+        self._left = left = np.array([-seen.way[1], seen.way[0]])
+        wanted = bend.aside
+        if not going.is_held:
+            wanted = going.memory.aside - float(goal.rest @ left) if going.memory.aside else 0.0
+        self._bend = bent_on(
+            bend, wanted, playback.figure.character, playback.touch(going.frame), going.rate * seen.speed,
+            drift=float(goal.values.drift), dt=playback.dt,
+        )  # fmt: skip
+        return was_bent
 
     def _find_stands(self, frame: float) -> None:
         """Find the stands that a figure may need at a frame of its clip: it looks as far as `AHEAD` of them."""
@@ -89,19 +118,28 @@ class Pacing:
             self._stands = Stands(*joined)
             self._tried += 1
 
-    def _given(self, before: Going, going: Going, pushes: Sequence[Force]) -> tuple[Given, tuple[Array, Array] | None]:
+    def _given(
+        self, before: Going, going: Going, pushes: Sequence[Force], *, was_bent: bool
+    ) -> tuple[Given, tuple[Array, Array] | None]:
         """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
         playback, frame = self._playback, going.frame - going.rate
-        if going.is_plain and (self._poses is None or before.is_plain):
+        is_bent = was_bent or not self._bend.is_none or self._moves.any()
+        if going.is_plain and not is_bent and (self._poses is None or before.is_plain):
             return playback.at(int(frame), pushes), None
-        earlier, now = self._poses or (playback.pose(max(frame - 1.0, 0.0)), playback.pose(frame))
+        earlier, now = self._poses or (playback.pose(frame - 1.0), playback.pose(frame))
         pose, touch, stands = playback.pose(going.frame), None, self._stands
         if stands is not None and (before.share or going.share):
             if going.is_held and before.share > 0.5:
                 down = playback.track.flags[int(frame)]
-                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, stands.beyond(playback, going))
+                beyond = stands.beyond(playback, going, self._bend.aside * self._left)
+                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, beyond)
             life = alive(playback.figure.time, self._seed, playback.figure.scale)
             pose = stands.blend(playback.figure.model, pose, going, life)
+        if is_bent:
+            own, pose = pose, bent(playback.figure.character, pose, self._bend, self._left)
+            playback.figure.footing.keep(self._moves)
+            moved = (playback.points(pose) - playback.points(own))[:, :2]
+            self._moved, self._moves = moved, moved - self._moved
         return playback.between((earlier, now, pose), frame, going.rate, pushes, touch), (now, pose)
 
     def _room(self, look: Look) -> float:

@@ -98,16 +98,16 @@ class Stands(NamedTuple):
         stand = model.integrate(stand, self.life[going.stop] @ life, 1.0)
         return model.integrate(pose, model.difference(pose, stand, 1.0), smooth(going.share)[0])
 
-    def beyond(self, playback: Playback, going: Going) -> Array:
-        """How far beyond its place in the clip the figure will stand, horizontally [m], shape (2,)."""
+    def beyond(self, playback: Playback, going: Going, bent: Array) -> Array:
+        """How far beyond its place in the clip, which is bent aside (2,), the figure will stand [m], shape (2,)."""
         there = playback.pose(max(going.frame, float(self.frames[going.stop])))
-        return there[:2] - self.poses[going.stop, :2]
+        return there[:2] + bent - self.poses[going.stop, :2]
 
-    def away(self, playback: Playback, going: Going) -> Array:
+    def away(self, playback: Playback, going: Going, bent: Array) -> Array:
         """How far its feet are from where they are to stand, horizontally [m], shape (2,)."""
         k, down = going.stop, self.flags[going.stop]
         feet = playback.figure.problem.pose.places[down, :2] - self.points[k, down, :2]
-        return feet.mean(axis=0) - self.beyond(playback, going)
+        return feet.mean(axis=0) - self.beyond(playback, going, bent)
 
     def touch(self, k: int, left: float, down: Flags, shift: Array) -> Touch:
         """Contacts of a figure that will stand in so many seconds.
@@ -206,6 +206,7 @@ def sense(
     stands: Stands | None,
     room: Room,
     *,
+    bent: float,
     sees: bool,
 ) -> Sensed:
     """What holds a figure that plays a clip, and what it sees.
@@ -216,6 +217,7 @@ def sense(
         forces: What acts on the figure.
         stands: Where it may stand.
         room: How far ahead of it something is.
+        bent: How far to the left the clip is bent [m].
         sees: It goes round what it sees.
     """
     figure, frame = playback.figure, min(before.frame, float(playback.frame_count - 2))
@@ -235,8 +237,8 @@ def sense(
         has_come = before.share == 1.0
         walks = stands is not None and len(stands.frames) > 0 and speed > TRAVELS * figure.scale
         if sees and walks and (has_come or not before.is_held):
-            aside = way_round(playback, frame, aside, stands=has_come, room=room)
-        is_blocked, nearer = _look_ahead(playback, before, frame, stands, way, aside, room)
+            aside = way_round(playback, frame, aside, bent, stands=has_come, room=room)
+        is_blocked, nearer = _look_ahead(playback, before, frame, stands, way, aside - bent, room)
     behind = 0.0
     if not before.is_held and before.memory.untouched < HELD:
         points = np.concatenate(feet_of(figure.character))

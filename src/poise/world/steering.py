@@ -1,4 +1,4 @@
-"""The way of a clip's figure round what stands in its way: it drifts aside as it walks, and comes back behind it."""
+"""The way of a clip's figure round what stands in its way: it goes aside as it walks, and comes back behind it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LAG = 0.4
 """The figure comes to the place where it is to be so much later [s]."""
 
 
-def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, room: Room) -> float:
+def way_round(playback: Playback, frame: float, aside: float, bent: float, *, stands: bool, room: Room) -> float:
     """How far to the left of its clip a figure goes [m], below 0 to the right, so that nothing is in its way.
 
     It keeps the line on which it goes. Else it takes the nearest one that it can still reach, of two equal ones the
@@ -39,6 +39,7 @@ def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, r
         playback: The clip and its figure.
         frame: Place in the clip.
         aside: How far to the left it goes by now [m].
+        bent: How far to the left its clip is bent already [m].
         stands: It stands, and has time to step aside.
         room: How far ahead something is.
     """
@@ -55,7 +56,7 @@ def way_round(playback: Playback, frame: float, aside: float, *, stands: bool, r
     else:
         return aside
     seconds, goal = (last - first) * dt, figure.goal
-    now = float((goal.shift - goal.ground) @ left)
+    now = bent + float((goal.shift - goal.ground) @ left)
 
     def is_free(line: float, part: float = 1.0) -> bool:
         reach = part * far + scale * TRIES
