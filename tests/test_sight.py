@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import poise
+from poise.native.library import library
+from poise.physics import mujoco_sight
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.mujoco_sight import Look, Sight
+from poise.physics.mujoco_sight import Look, Sight, first_met, meets
 from tests.clips import sample_clip
+
+needs_core = pytest.mark.skipif(library() is None, reason="there is no C compiler here")
 
 FREE = '<body name="{}" pos="{}"><freejoint/><geom type="box" size="0.3 0.2 0.5" mass="{}"/></body>'
 SCENE = (
@@ -40,20 +44,20 @@ def crowd() -> Bodies:
 def one_by_one(sight: Sight, bodies: Bodies, look: Look) -> float:
     """The first thing, where every part is moved toward every geom of the scene."""
     met: dict[int, list[tuple[float, float]]] = {}
-    weights, (m, d) = bodies.weights(), bodies.engine
-    aside = look.left * np.array([-look.way[1], look.way[0], 0.0])
-    sight._ahead.geom_xpos[:], sight._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
-    parts = [g for g in bodies.solid[0] if sight._is_obstacle[g]]
-    for other in np.flatnonzero(sight._is_obstacle & (m.body_treeid[m.geom_bodyid] != 0)).tolist():
-        body, moves = int(bodies.geom_body[other]), look.seconds * bodies.paces()[m.body_treeid[m.geom_bodyid[other]]]
+    weights, (m, d), line = bodies.weights(), bodies.engine, np.zeros(6)
+    ahead, aside = sight._ahead, look.left * np.array([-look.way[1], look.way[0], 0.0])
+    ahead.geom_xpos[:], ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
+    for other in sight._others[0].tolist():
+        body = int(bodies.geom_body[other])
+        moves = look.seconds * bodies.paces()[m.body_treeid[body]]
         way = look.reach * look.way - moves
         most = float(np.hypot(*way))
-        for part in parts:
-            at = d.geom_xpos[part] + aside
-            if seen := sight._met(part, other, at, way / most, most, is_aside=bool(look.left)):
-                place, gone = seen
-                weight = bodies.resistance(body, place, look.way) if np.isnan(weights[body]) else weights[body]
-                place = place[:2] + min(1.0, gone / most) * moves
+        for part in sight._own[0].tolist():
+            place = d.geom_xpos[part] + aside
+            gone = meets(sight._engine, ahead.geom_xpos, part, other, place, way / most, most, bool(look.left), line)
+            if gone >= 0.0:
+                weight = bodies.resistance(body, line[3:], look.way) if np.isnan(weights[body]) else weights[body]
+                place = line[3:5] + min(1.0, gone / most) * moves
                 met.setdefault(body, []).append((float((place - bodies.q[:2]) @ look.way), weight))
     found = [min(far for far, _ in own) for own in met.values() if min(weight for _, weight in own) >= look.least]
     return max(0.0, min([look.reach, *found]))
@@ -61,8 +65,12 @@ def one_by_one(sight: Sight, bodies: Bodies, look: Look) -> float:
 
 @pytest.mark.parametrize("left", [0.0, -0.5, 0.3])
 @pytest.mark.parametrize("seconds", [0.0, 2.0])
-def test_what_is_left_out_changes_nothing(crowd: Bodies, left: float, seconds: float) -> None:
+@pytest.mark.parametrize("core", [pytest.param(True, marks=needs_core), False])
+def test_what_is_left_out_changes_nothing(
+    crowd: Bodies, left: float, seconds: float, core: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sight, seen = Sight(crowd), []
+    monkeypatch.setattr(mujoco_sight, "first_met", first_met if core else first_met.twin)
     for angle in np.linspace(0.0, 2.0 * np.pi, 25):
         look = Look(np.array([np.cos(angle), np.sin(angle)]), 2.0, seconds, left, 20.0)
         seen.append(sight.distance(0, look))
@@ -77,3 +85,12 @@ def test_the_light_and_the_low_do_not_count(crowd: Bodies) -> None:
     assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0, low=1.1)) == 2.0
     assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=20.0)) == 1.0
     assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=3.0)) < 0.9
+
+
+@needs_core
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 0.0])
+def test_a_look_without_a_way_ends(crowd: Bodies, bad: float) -> None:
+    sight = Sight(crowd)
+    for numbers in ([bad, bad], [1.0, bad]):
+        assert 0.0 <= sight.distance(0, Look(np.array(numbers), 2.0, 1.0, 0.2)) <= 2.0
+        assert not np.isnan(sight.distance(0, Look(np.array([1.0, 0.0]), 2.0, bad, 0.2)))

@@ -37,13 +37,13 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     "Engine": _fields("""
         model: address  mjModel
         data: address  mjData
-        mj_kinematics: address  places of the bodies
+        mj_kinematics, mj_comVel: address  places of the bodies, their velocities
         mj_comPos: address  centers of mass, motions of the dofs
-        mj_comVel: address  velocities of the bodies
         mj_makeM: address  mass matrix, in the engine's own form
         mj_fullM: address  the same as a full matrix
         mj_rne: address  inverse dynamics by recursion
         mj_integratePos: address  coordinates after a time with velocities
+        mj_geomDistance: address  distance of two geoms
     """),
     # a figure and one state of it; body 0 is the world
     "Pose": _fields("""

@@ -246,6 +246,11 @@ def _functions() -> dict[str, int]:
 _FUNCTIONS = _functions()
 
 
+def engine_block(m: mujoco.MjModel, d: mujoco.MjData) -> Block:
+    """A model and a state of it for the compiled core."""
+    return Block("Engine", {}, {"model": m._address, "data": d._address, **_FUNCTIONS})
+
+
 class Data:
     """MuJoCo's storage for one state; the arrays below are views that stay valid and change with every `move_to`.
 
@@ -269,7 +274,7 @@ class Data:
         self.subtree_angular_momentum: Array = d.subtree_angmom
         self.M: Array = np.zeros((m.nv, m.nv))
         self.bias: Array = np.zeros(m.nv)
-        self.block = Block("Engine", {}, {"model": m._address, "data": d._address, **_FUNCTIONS})
+        self.block = engine_block(m, d)
 
     def write(self, q: Array, v: Array) -> None:
         """The coordinates alone, for compiled code that does the rest."""

@@ -146,6 +146,8 @@ class Bodies:
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._is_free: Flags = np.isin(np.arange(len(self.first) + 1), self._free)
         self._may_sleep: Flags = self._is_free & ~np.append(self.is_exact, False)
+        self._walks = np.flatnonzero(self._is_free | np.append(self.is_figure, False))
+        self._walk_dofs = self.first[self._walks][:, None] + np.arange(2)
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
         self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
         self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
@@ -429,8 +431,8 @@ class Bodies:
 
     def paces(self) -> Array:
         """How fast each tree goes that moves freely, horizontally [m/s], shape (T + 1, 2); 0 for others."""
-        out, moves = np.zeros((len(self._is_free), 2)), self._is_free | np.append(self.is_figure, False)
-        out[moves] = self.v[self.first[np.flatnonzero(moves)][:, None] + np.arange(2)]
+        out = np.zeros((len(self._is_free), 2))
+        out[self._walks] = self.v[self._walk_dofs]
         return out
 
     def offset(self, body: int, place: Array) -> Array:

@@ -4,18 +4,23 @@
 # mujoco's own functions are compiled and carry no types
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import NamedTuple
 
 import mujoco
 import numpy as np
 
-from poise.core.typing import Array, Flags, Index
+from poise.core.typing import Array
+from poise.native import Block, compiled
+from poise.physics.mujoco_backend import engine_block
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.mujoco_scene import GROUND
 
 TOUCH, TRIES = 0.02, 8
 """A part of a body that comes this near to something meets it [m]; to come there it is moved on at most so often."""
+FARTHEST = 99.0
+"""The engine measures distances up to this [m]."""
 APART = 1e-9
 """Between places nearer than this the line has no direction [m]."""
 AGAINST = 0.3
@@ -44,6 +49,105 @@ class Look(NamedTuple):
     low: float = -np.inf
 
 
+@compiled(
+    "Engine *engine, const real places[g][3], const real turns[g][9], const real boxes[g][6], const real radii[g],"
+    "const real weights[g], const word trees[g], const real paces[t][2], const word own[n], const word others[k],"
+    "const real way[2], const real root[2], real reach, real seconds, real left, real least, real low,"
+    "real ahead[g][3], word order[k], real firsts[k], word hinged[h], real met[h][4], word count[1]",
+    returns="real",
+)
+def first_met(
+    engine, places, turns, boxes, radii, weights, trees, paces, own, others, way, root, reach, seconds, left, least,
+    low, ahead, order, firsts, hinged, met, count,
+):  # fmt: skip
+    """How far ahead of a root the first thing is that any of a figure's own geoms would run into [m], see `Look`.
+
+    What is hinged does not count here: `hinged` and `met` get its geoms, how far they are [m] and where they are met,
+    and `count` their number. Geoms are asked about from the nearest on, and only those whose boxes lie in the way.
+
+    Args:
+        engine: The engine's state that may be changed, with the orientations of the geoms.
+        places, turns: Of the geoms [m].
+        boxes, radii: Middle and half sizes of boxes around geoms in their own frames, and radii of spheres [m].
+        weights: Of the bodies of the geoms, NaN for those hinged [kg].
+        trees, paces: Tree of each geom, −1 for what never moves, and how fast each goes horizontally [m/s].
+        own, others: Geoms of the figure, and what may be in their way.
+        way, root: See `Look`; where the figure's root is [m].
+        reach, seconds, left, least, low: See `Look`.
+        ahead: Places of the geoms in the engine's state.
+        order, firsts: Room.
+        hinged, met, count: Are filled, h at least n k.
+    """
+    count[0], nearest = 0, reach
+    moves = seconds * np.where(trees[others, None] < 0, 0.0, paces[trees[others]])
+    bottom, top = _boxes(places[others], turns[others], boxes[others], way)
+    # no point of it is met nearer than this
+    firsts[:] = bottom[:, 0] - np.maximum(0.0, -(moves @ way)) - root @ way
+    counts = (top[:, 2] > low) & (firsts < reach) & ~(weights[others] < least)
+    aside = left * np.array([-way[1], way[0], 0.0])
+    for k in np.flatnonzero(counts)[np.argsort(firsts[counts], kind="stable")].tolist():
+        if firsts[k] >= nearest:
+            break
+        other, there = int(others[k]), reach * way - moves[k]  # where the figure goes, as seen from the other
+        most = float(np.linalg.norm(there))
+        there /= max(most, APART)
+        bottom, top = _boxes(places[[other]], turns[[other]], boxes[[other]], there)
+        for part in own.tolist():
+            place, line = places[part] + aside, np.zeros(6)
+            between, size = places[other] - place, radii[other] + radii[part]
+            along, across = there @ between[:2], there[0] * between[1] - there[1] * between[0]
+            if along <= -size or along >= most + size or abs(across) >= size or abs(between[2]) >= size:
+                continue
+            start, end = _boxes(place[None], turns[[part]], boxes[[part]], there)
+            if (top <= start - TOUCH).any() or (bottom[:, 1:] >= end[:, 1:] + TOUCH).any():
+                continue
+            gone = meets(engine, ahead, part, other, place, there, most, bool(left), line)
+            if gone < 0.0:
+                continue
+            far = float((line[3:5] + min(1.0, gone / max(most, APART)) * moves[k] - root) @ way)
+            if np.isnan(weights[other]):
+                hinged[count[0]], met[count[0]] = other, [far, *line[3:]]
+                count[0] += 1
+            else:
+                nearest = min(nearest, far)
+    return nearest
+
+
+def meets(
+    engine: Block, ahead: Array, part: int, other: int, place: Array, way: Array, most: float, is_aside: bool,
+    line: Array,
+) -> float:  # fmt: skip
+    """How far a geom can be moved along a way from a place (3,) until it meets another one, at most so far [m].
+
+    −1 where it passes it, or does not come so far. If it begins inside the other, it meets it where it is aside: now it
+    is somewhere else. `line` gets the two nearest places [m], shape (6,).
+    """
+    kinds = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int, ctypes.c_double, ctypes.c_void_p
+    distance = ctypes.CFUNCTYPE(ctypes.c_double, *kinds)(engine.addresses["mj_geomDistance"])
+    gone, far, normal = 0.0, 0.0, np.zeros(3)
+    ahead[part] = place
+    for _ in range(TRIES):
+        far = distance(engine.addresses["model"], engine.addresses["data"], part, other, FARTHEST, line.ctypes.data)
+        if abs(far) > APART:
+            normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
+        if far < TOUCH or gone > most:
+            break
+        gone += far
+        ahead[part, :2] += far * way
+    is_inside = is_aside and gone == 0.0
+    is_met = is_inside or float(normal[:2] @ way) > AGAINST * float(np.linalg.norm(normal))
+    return gone if far < TOUCH and is_met else -1.0
+
+
+def _boxes(places: Array, turns: Array, boxes: Array, way: Array) -> tuple[Array, Array]:
+    """Boxes around geoms, along a way, to the left of it and up: least and largest coordinates [m], shapes (N, 3)."""
+    axes = np.array([[way[0], way[1], 0.0], [-way[1], way[0], 0.0], [0.0, 0.0, 1.0]])
+    own = axes @ turns.reshape(-1, 3, 3)
+    middle = places @ axes.T + np.einsum("gij,gj->gi", own, boxes[:, :3])
+    half = np.einsum("gij,gj->gi", np.abs(own), boxes[:, 3:])
+    return middle - half, middle + half
+
+
 class Sight:
     """Finds what figures would run into. It moves parts in a second state of the engine, so the scene does not move.
 
@@ -56,14 +160,20 @@ class Sight:
         self._bodies, self._paces = bodies, paces or bodies.paces
         m, _ = bodies.engine
         self._ahead = mujoco.MjData(m)
+        self._engine = engine_block(m, self._ahead)
         tree = m.body_treeid
         names = [m.geom(g).name for g in range(m.ngeom)]
         is_part = np.array(["/point " not in n and not n.startswith("ground/") for n in names], dtype=np.bool_)
         least = GIVES_WAY * m.body_subtreemass[m.body_rootid] * np.append(bodies.is_figure, False)[tree]
-        self._is_obstacle = ~np.isin(m.geom_type, GROUND) & is_part & (m.body_mass >= least)[m.geom_bodyid]
-        self._tree_of_geom = tree[m.geom_bodyid]
-        self._weights = bodies.weights()
-        self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))  # each body that never moves is one by itself
+        is_obstacle = ~np.isin(m.geom_type, GROUND) & is_part & (m.body_mass >= least)[m.geom_bodyid]
+        self._trees, self._weights = tree[m.geom_bodyid].astype(np.int64), bodies.weights()[m.geom_bodyid]
+        figures = range(len(bodies.solid))
+        self._own = [bodies.solid[k][is_obstacle[bodies.solid[k]]] for k in figures]
+        self._others = [np.flatnonzero(is_obstacle & (self._trees != k)) for k in figures]
+        self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))[m.geom_bodyid]  # what never moves: each body
+        hinged = int((is_obstacle & np.isnan(self._weights)).sum()) * max(map(len, self._own), default=0)
+        self._hinged, self._met = np.zeros(hinged, dtype=np.int64), np.zeros((hinged, 4))
+        self._count = np.zeros(1, dtype=np.int64)
 
     def distance(self, figure: int, look: Look) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
@@ -72,101 +182,20 @@ class Sight:
         from what it may meet: who crosses its way is met where both will be. Where it looks from another place than its
         own, and a part would be inside something there, there is no room.
         """
-        bodies, way, reach = self._bodies, look.way, look.reach
-        _, d = bodies.engine
-        own = bodies.solid[figure][self._is_obstacle[bodies.solid[figure]]]
-        others = np.flatnonzero(self._is_obstacle & (self._tree_of_geom != figure))
-        axes = np.array([[way[0], way[1], 0.0], [-way[1], way[0], 0.0], [0.0, 0.0, 1.0]])
-        root = bodies.q[bodies.figure_q[figure]][:2]
-        moves = look.seconds * self._paces()[self._tree_of_geom[others]]
-        comes = np.maximum(0.0, -(moves @ way))
-        low, high = self._boxes(others, axes)
-        firsts = low[:, 0] - comes - root @ way  # no point of it is met nearer than this
-        counts = (high[:, 2] > look.low) & (firsts < reach) & ~(self._weights[bodies.geom_body[others]] < look.least)
-        others, moves, firsts = others[counts], moves[counts], firsts[counts]
-        ways = reach * way - moves  # of the figure, as seen from each thing
-        most = np.linalg.norm(ways, axis=1)
-        ways /= np.maximum(most, APART)[:, None]
-        left = look.left * axes[1]
-        places = d.geom_xpos[own] + left
-        trees = np.where(moves.any(axis=1), self._tree_of_geom[others], -1)
-        near = np.zeros((len(own), len(others)), dtype=np.bool_)
-        for tree in np.unique(trees).tolist():
-            rows = np.flatnonzero(trees == tree)
-            near[:, rows] = self._near(own, others[rows], left, ways[rows[0]], float(most[rows[0]]))
-        parts, things = np.nonzero(near)
+        bodies, others = self._bodies, self._others[figure]
+        m, d = bodies.engine
         self._ahead.geom_xpos[:], self._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
+        order, firsts = np.empty(len(others), dtype=np.int64), np.empty(len(others))
+        nearest = first_met(
+            self._engine, d.geom_xpos, d.geom_xmat, m.geom_aabb, m.geom_rbound, self._weights, self._trees,
+            self._paces(), self._own[figure], others, look.way, bodies.q[bodies.figure_q[figure]][:2], look.reach,
+            look.seconds, look.left, look.least, look.low, self._ahead.geom_xpos, order, firsts, self._hinged,
+            self._met, self._count,
+        )  # fmt: skip
         hinged: dict[int, tuple[float, float]] = {}
-        nearest = reach
-        for at in np.argsort(firsts[things], kind="stable").tolist():
-            part, k = int(parts[at]), int(things[at])
-            if firsts[k] >= nearest:
-                break
-            met = self._met(
-                int(own[part]), int(others[k]), places[part], ways[k], float(most[k]), is_aside=bool(look.left)
-            )
-            if met is None:
-                continue
-            place, gone = met
-            body, then = int(bodies.geom_body[others[k]]), min(1.0, gone / max(float(most[k]), APART)) * moves[k]
-            far, weight = float((place[:2] + then - root) @ way), self._weights[body]
-            if np.isnan(weight):  # where it is hinged counts: of all places that are met, the one that yields most
-                thing, weight = int(self._thing[body]), bodies.resistance(body, place, way)
-                old = hinged.get(thing, (np.inf, np.inf))
-                hinged[thing] = min(far, old[0]), min(weight, old[1])
-            else:
-                nearest = min(nearest, far)
+        for other, met in zip(self._hinged[: self._count[0]].tolist(), self._met):
+            # where it is met counts: of all places, the one that yields most
+            far, least = hinged.get(self._thing[other], (np.inf, np.inf))
+            weight = bodies.resistance(int(bodies.geom_body[other]), met[1:], look.way)
+            hinged[self._thing[other]] = min(far, float(met[0])), min(least, weight)
         return max(0.0, min([nearest, *(far for far, weight in hinged.values() if weight >= look.least)]))
-
-    def _near(self, own: Index, others: Index, left: Array, way: Array, most: float) -> Flags:
-        """Which of a figure's geoms (M,), moved aside (3,) and along a way (2,), may meet which others (N,), (M, N)."""
-        m, d = self._bodies.engine
-        axes = np.array([[way[0], way[1], 0.0], [-way[1], way[0], 0.0], [0.0, 0.0, 1.0]])
-        low, high = self._boxes(others, axes)
-        start, end = self._boxes(own, axes)
-        between = (d.geom_xpos[others] - (d.geom_xpos[own] + left)[:, None]) @ axes.T
-        size = m.geom_rbound[others] + m.geom_rbound[own][:, None]
-        near = (between[..., 0] > -size) & (between[..., 0] < most + size)
-        near &= (np.abs(between[..., 1:]) < size[..., None]).all(axis=-1)
-        aside = axes @ left
-        near &= (high > (start + aside)[:, None] - TOUCH).all(axis=-1)
-        return near & (low[:, 1:] < (end + aside)[:, None, 1:] + TOUCH).all(axis=-1)
-
-    def _met(
-        self, part: int, other: int, place: Array, way: Array, most: float, *, is_aside: bool
-    ) -> tuple[Array, float] | None:
-        """Where a part of a figure, moved along a way from a place (3,), meets another geom (3,), and how far off.
-
-        The second is how far it was moved until then [m]. None where it passes it, or does not come so far.
-
-        Args:
-            part, other: Geoms.
-            place: Where the part begins.
-            way: Where it goes.
-            most: As far as that.
-            is_aside: It is somewhere else now: if it begins inside the other, it meets it.
-        """
-        m, _ = self._bodies.engine
-        gone, far, line, normal = 0.0, 0.0, np.zeros(6), np.zeros(3)
-        moved = self._ahead.geom_xpos[part]
-        moved[:] = place
-        for _ in range(TRIES):
-            far = float(mujoco.mj_geomDistance(m, self._ahead, part, other, 99.0, line))
-            if abs(far) > APART:
-                normal = (line[3:] - line[:3]) * (1.0 if far >= 0.0 else -1.0)
-            if far < TOUCH or gone > most:
-                break
-            gone += far
-            moved[:2] += far * way
-        is_inside = is_aside and gone == 0.0
-        is_met = far < TOUCH and (is_inside or normal[:2] @ way > AGAINST * float(np.linalg.norm(normal)))
-        return (line[3:], gone) if is_met else None
-
-    def _boxes(self, geoms: Index, axes: Array) -> tuple[Array, Array]:
-        """Boxes around geoms (N,), along axes (3, 3): least and largest coordinates [m], shapes (N, 3)."""
-        m, d = self._bodies.engine
-        turns = axes @ d.geom_xmat[geoms].reshape(-1, 3, 3)
-        boxes = m.geom_aabb[geoms]
-        middle = d.geom_xpos[geoms] @ axes.T + np.einsum("gij,gj->gi", turns, boxes[:, :3])
-        half = np.einsum("gij,gj->gi", np.abs(turns), boxes[:, 3:])
-        return middle - half, middle + half

@@ -148,7 +148,7 @@ def paces_of(bodies: Bodies, figures: Sequence[Figure], dt: float) -> Array:
         steps = round(STRIDE * math.sqrt(figure.character.leg_scale) / dt)
         if len(figure.poses) > steps:
             mean = (figure.poses[-1][:2] - figure.poses[-1 - steps][:2]) / (steps * dt)
-            if np.linalg.norm(paces[k]) > STOPPED * np.linalg.norm(mean):
+            if math.hypot(*paces[k].tolist()) > STOPPED * math.hypot(*mean.tolist()):
                 paces[k] = mean
     return paces
 
