@@ -24,7 +24,11 @@ from poise.check.library import Facts, FlightSample, Samples, compare, gait_of
 from poise.check.profile import Profile, load_profile, profile_names
 from poise.check.report import ClipReport, Wanted, junit_xml, unreadable
 from poise.check.statistics import PAPER_GRAVITY, bins_of, figures, histogram_svg, quoted, write_statistics
+from poise.check.whole import rate_findings
+from poise.cli.check import show
 from poise.core.errors import FileFormatError, UnknownName
+from poise.core.motion import Evidence
+from poise.phases import FrameRate
 from poise.show.check_page import BUNDLE, ballistic_height, page, pictures_of
 from poise.show.page import has_page
 from tests.chromium import launched, needs_browser, opened, until
@@ -368,6 +372,42 @@ def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> 
 
 
 @needs_page
+def test_a_clip_of_which_a_part_is_not_judged_does_not_just_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    lost = Finding("contacts", 0.0, 0.7, ((20, 39),), "No support was found", (), "flight 1", False)
+    report = ClipReport("a.bvh", "", "pass", (lost,), {"frames": 100})
+    assert report.unsupported == pytest.approx(0.2)
+    assert report.label == "in part"
+    assert replace(report, verdict="fail").label == "fail"
+    assert replace(report, measures={"frames": 1000}).label == "pass"
+    show([report, replace(report, findings=())], (), load_profile("realistic"))
+    said = capsys.readouterr().out
+    assert said.startswith("in part a.bvh")
+    assert "1 pass, 1 in part, 0 fail" in said
+
+
+def test_a_clip_that_lies_on_what_is_not_there_says_how_long_it_is_not_judged() -> None:
+    """Its middle part hangs a meter above the floor, and does not fall."""
+    motion = sample_clip("walk", 4.0)
+    lifted = motion.translations.copy()
+    lifted[80:200, 0, 2] += 1.0
+    lifted[80:200, 0, :2] = lifted[80, 0, :2]
+    warns = load_profile("realistic").failing_only_on(("skate",))
+    report = check_motion(analyze(replace(motion, translations=lifted)), warns, "hangs.bvh", Wanted())
+    assert report.label == "in part"
+    assert report.unjudged[0].startswith("1.9 of 4.0 s are not judged: ")
+
+
+def test_the_rate_that_a_check_names_is_the_one_that_info_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    walk = sample_clip("walk", 2.0)
+    assert walk.source is not None
+    doubted = replace(walk.source, evidence=walk.source.evidence | {"implied_fps": Evidence(30.0, 0.9, "feet swing")})
+    monkeypatch.setattr("poise.check.whole.implied_fps", lambda motion, floor: FrameRate(36.0, 0.95, "flights fall"))
+    (found,) = rate_findings(analyze(replace(walk, source=doubted)), load_profile("realistic"))
+    assert found.measure == pytest.approx(30.0 / walk.fps)
+    (found,) = rate_findings(analyze(walk), load_profile("realistic"))
+    assert found.measure == pytest.approx(36.0 / walk.fps)
+
+
 def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
     assert "input" not in outline([hop], load_profile("realistic")).tags
 

@@ -347,6 +347,19 @@ def test_an_option_has_the_same_short_name_in_every_command() -> None:
     assert (short["--character"], short["--jobs"], short["--output"]) == ({"-c"}, {"-j"}, {"-o"})
 
 
+def test_the_floor_can_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert info(capsys, sample_path("walk"), "--floor", 0.1)["evidence"]["floor_m"]["value"] == 0.1
+    assert info(capsys, sample_path("walk"))["evidence"]["floor_m"]["value"] != 0.1
+
+
+@needs_motions
+def test_without_a_named_clip_the_figure_is_that_of_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    found = info(capsys, FROG)
+    assert found["fitted_clip"] == found["clips"][0]
+    assert found["mass_kg"] == info(capsys, FROG, "--clip", found["clips"][0])["mass_kg"]
+    assert info(capsys, sample_path("walk"))["fitted_clip"] is None
+
+
 def test_system_names_the_line_that_installs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     from poise.cli import info
 

@@ -334,6 +334,11 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         else None,
         pictures=wanted.pictures(clip, findings) if wanted.pictures else None,
     )
+    if report.label == "in part":
+        whole = clip.motion.duration
+        lost = f"{report.unsupported * whole:.1f} of {whole:.1f} s"
+        said = f"{lost} are not judged: nothing was found there that carries the body, and it does not fly."
+        report = replace(report, unjudged=(said, *report.unjudged))
     return replace(report, seconds=time.perf_counter() - start)
 
 

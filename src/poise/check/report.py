@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from poise.analysis.analyze import Analysis
 
 SCHEMA = "poise.check/1"
+IN_PART = 0.1
+"""Share of a clip without support from which on it does not just pass [1]."""
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, escaped or not."""
 
@@ -100,12 +102,24 @@ class ClipReport:
         file = os.path.relpath(self.file, self.folder) if self.folder else self.file
         return f"{file} [{self.clip}]" if self.clip else file
 
+    @property
+    def unsupported(self) -> float:
+        """Share of the frames in which nothing carries the body, though it does not fly: they are not judged [1]."""
+        spans = [span for f in self.findings if f.name == "contacts" for span in f.frames]
+        return sum(last - first + 1 for first, last in spans) / max(self.measures.get("frames", 0), 1)
+
+    @property
+    def label(self) -> str:
+        """The verdict in words: "in part" where nothing fails and more than IN_PART of the clip is not judged."""
+        return "in part" if self.verdict == "pass" and self.unsupported > IN_PART else self.verdict
+
     def as_json(self) -> dict[str, Any]:
         """The clip's entry in poise.check/1."""
         entry: dict[str, Any] = {"file": self.file, "clip": self.clip or None, "verdict": self.verdict}
         if self.verdict == "unreadable":
             return entry | {"error": self.error, "findings": []}
-        found = {"unjudged": list(self.unjudged), "findings": [json_value(f.as_json()) for f in self.findings]}
+        found = {"unjudged": list(self.unjudged), "unsupported": self.unsupported}
+        found |= {"findings": [json_value(f.as_json()) for f in self.findings]}
         return entry | json_value(self.measures) | found
 
 

@@ -269,11 +269,9 @@ def rate_findings(clip: Analysis, profile: Profile) -> Iterator[Finding]:
     leg = clip.character.leg_length
     if not at.HUMAN_LEGS[0] <= leg <= at.HUMAN_LEGS[1]:
         return  # how fast a figure of any size moves, nobody knows
-    if rate.confidence >= at.RATE_SURE and (rate.fps < label or _flies(clip)):
-        pass
-    elif read is not None and read.confidence >= at.RATE_SURE:
+    if read is not None and read.confidence >= at.RATE_SURE:  # what the reader and `poise info` say
         fps, reason = float(read.value), read.reason
-    else:
+    elif not (rate.confidence >= at.RATE_SURE and (rate.fps < label or _flies(clip))):
         walk = pace(clip)
         if walk is None or 1.0 / at.PACE < walk.slower < at.PACE:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -299,14 +300,14 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
     from poise.check.finding import FLAWS, frame_words
 
     console = out()
-    marks = {"pass": ("pass", "green"), "fail": ("FAIL", "bold red"), "unreadable": ("unreadable", "bold red")}
+    marks = {"pass": "green", "in part": "yellow", "fail": "bold red", "unreadable": "bold red"}
     for report in reports:
         if report.verdict == "skipped":
             continue
-        word, style = marks[report.verdict]
+        word = "FAIL" if report.label == "fail" else report.label
         mild = sum(not f.fails for f in report.findings)
         beside = f"  ({mild} warning{'s' * (mild > 1)})" if mild else ""
-        console.print(Text.assemble((f"{word:<5}", style), " ", (report.name, "bold"), beside))
+        console.print(Text.assemble((f"{word:<5}", marks[report.label]), " ", (report.name, "bold"), beside))
         for finding in report.findings:
             frames = f"  [frames {frame_words(finding.frames)}]" if finding.frames else ""
             color = "red" if finding.fails else "yellow"
@@ -333,8 +334,9 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
         console.print(Text("\nUnlike the other clips of the same skeleton", style="bold"))
         for _, stray in strays:
             console.print(Text(f"  {stray.clip}: {stray.sentence}"))
-    counts = {v: sum(r.verdict == v for r in reports) for v in ("pass", "fail", "unreadable", "skipped")}
-    summary = [f"{counts['pass']} pass", f"{counts['fail']} fail"]
+    counts = Counter(r.label for r in reports)
+    summary = [f"{counts['pass']} pass", *[f"{counts['in part']} in part"] * bool(counts["in part"])]
+    summary += [f"{counts['fail']} fail"]
     summary += [f"{counts['unreadable']} unreadable"] * bool(counts["unreadable"])
     summary += [f"{counts['skipped']} without motion passed over"] * bool(counts["skipped"])
     if len(reports) > 1:

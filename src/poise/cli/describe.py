@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -62,8 +63,13 @@ def is_size_doubted(warnings: Sequence[str]) -> bool:
     return any("--unit" in w or "--height" in w for w in warnings)
 
 
-def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
+def describe_file(path: Path, options: ReadOptions, floor: float | None = None) -> dict[str, Any]:
     """Everything `poise info` says of a file, in the fields of poise.info/1; evidence as `Evidence`.
+
+    Args:
+        path: The file.
+        options: How to read it.
+        floor: Height of the floor in the clip, where it is given [m].
 
     Raises:
         PoiseError: if the file cannot be read at all.
@@ -74,10 +80,10 @@ def describe_file(path: Path, options: ReadOptions) -> dict[str, Any]:
         if options.clip is not None:  # whoever names a clip asks for that clip, not for the skeleton beside it
             raise
         return _without_motion(path, options, error)
-    return describe_motion(motion, path)
+    return describe_motion(motion, path, floor)
 
 
-def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
+def describe_motion(motion: Motion, path: Path, floor: float | None = None) -> dict[str, Any]:
     """The same of a motion that was read from `path`."""
     source, skeleton = motion.source, motion.skeleton
     found = _empty(path) | _of_skeleton(skeleton)
@@ -89,12 +95,12 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
         evidence |= source.evidence
         warnings += source.warnings
     found |= {"frames": motion.frame_count, "fps": motion.fps, "duration_s": motion.duration}
-    evidence |= _faults(motion, warnings) | _zero_bones(skeleton)
+    evidence |= _faults(motion, warnings, floor) | _zero_bones(skeleton)
     character = _character(motion, warnings)
     if character is not None:
         found |= _of_character(character, motion)
         _doubt_size(character, motion, warnings)
-        _doubt_legs(character, motion, warnings)
+        _doubt_legs(character, motion, warnings, character.floor if floor is None else floor)
         beside = left_out(character, motion)
         if beside.carried or beside.stretched:
             names = [*beside.carried, *beside.stretched]
@@ -103,17 +109,17 @@ def describe_motion(motion: Motion, path: Path) -> dict[str, Any]:
             warnings.append(beside.sentences[0])
     places = motion.world[0][[0, -1], 0, :2]
     found |= {"from_m": places[0].tolist(), "to_m": places[1].tolist()}
-    floor = phases.in_place_velocity(motion)
-    on_the_spot = bool(floor.any()) if character is None else goes_on_the_spot(motion, character)
-    found |= {"in_place": on_the_spot, "floor_velocity_m_s": floor.tolist(), "glitches": _glitches(motion)}
-    if on_the_spot and not floor.any():
+    slides = phases.in_place_velocity(motion)
+    on_the_spot = bool(slides.any()) if character is None else goes_on_the_spot(motion, character)
+    found |= {"in_place": on_the_spot, "floor_velocity_m_s": slides.tolist(), "glitches": _glitches(motion)}
+    if on_the_spot and not slides.any():
         warnings.append(
             "The clip goes on the spot: its hips stay, and no foot stands. So its feet do not show how fast it would "
             "travel."
         )
     elif on_the_spot:
         warnings.append(
-            f"The clip walks on the spot: feet that stand move at {float(np.linalg.norm(floor)):.2f} m/s, and poise "
+            f"The clip walks on the spot: feet that stand move at {float(np.linalg.norm(slides)):.2f} m/s, and poise "
             "simulate moves the floor with them. Before you put it on terrain, put its travel back in the tool it came "
             "from."
         )
@@ -139,6 +145,7 @@ def _empty(path: Path) -> dict[str, Any]:
         "roles": {},
         "mass_kg": None,
         "dof": None,
+        "fitted_clip": None,
         "clips": [],
         "in_place": None,
         "floor_velocity_m_s": None,
@@ -176,9 +183,10 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         found |= _of_skeleton(skeleton) | {"evidence": _zero_bones(skeleton)}
         if candidate.NAME not in WEIGHED and options.unit is None and options.height is None:
             warnings += filter(None, [size_doubt(anatomy_of(skeleton), height_of(skeleton))])
-        character = _character(skeleton, warnings)
+        first, name = _first_clip(path, options)
+        character = _character(first or skeleton, warnings)
         if character is not None:
-            found |= _of_character(character, None)
+            found |= _of_character(character, first) | {"fitted_clip": name}
             if not warnings and (doubt := mass_doubt(character, height_of(skeleton))):
                 warnings.append(doubt)
     if describe is not None and facts is None and skeleton is not None:
@@ -193,6 +201,15 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
         else:
             found[key] = value
     return found | {"warnings": list(dict.fromkeys(warnings))}
+
+
+def _first_clip(path: Path, options: ReadOptions) -> tuple[Motion | None, str | None]:
+    """The first clip of a file with several, and its name: the one that a character is fitted to if none is named."""
+    try:
+        motion = load(path, **vars(replace(options, clip="0")))
+    except PoiseError:
+        return None, None
+    return motion, motion.source.clips[0] if motion.source is not None and motion.source.clips else None
 
 
 def _of_skeleton(skeleton: Skeleton) -> dict[str, Any]:
@@ -270,11 +287,11 @@ def _glitches(motion: Motion) -> list[dict[str, Any]]:
     ]
 
 
-def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
+def _faults(motion: Motion, warnings: list[str], given: float | None) -> dict[str, Evidence]:
     """Floor, rest pose in front, glitches, a rate that the flights contradict, loop; warnings are added."""
-    found = {"floor_m": phases.find_floor(motion)}
+    found = {"floor_m": phases.find_floor(motion) if given is None else Evidence(given, 1.0, "given")}
     floor, size = found["floor_m"], leg_length(motion.skeleton) / HUMAN_LEG
-    if abs(floor.value) > OFF_GROUND * size and floor.confidence > 0.6 and motion.frame_count > 1:
+    if given is None and abs(floor.value) > OFF_GROUND * size and floor.confidence > 0.6 and motion.frame_count > 1:
         way, then = ("above", "hovers") if floor.value > 0.0 else ("below", "sinks in")
         warnings.append(
             f"Its lowest joints or tips stand {abs(floor.value):.2f} m {way} height 0, the origin of the file: in a "
@@ -307,12 +324,12 @@ def _faults(motion: Motion, warnings: list[str]) -> dict[str, Evidence]:
     return found
 
 
-def _doubt_legs(character: Character, motion: Motion, warnings: list[str]) -> None:
+def _doubt_legs(character: Character, motion: Motion, warnings: list[str], floor: float) -> None:
     """Legs of a creature that stay above the floor all the time, while others stand."""
     legs = [limb for limb in character.limbs if limb.kind == "leg"]
     if len(legs) <= 2 or motion.frame_count < 2 or phases.carried_ground(motion) is not None:
         return
-    gaps = touching(motion, character, terrain=Terrain.flat(character.floor)).gaps
+    gaps = touching(motion, character, terrain=Terrain.flat(floor)).gaps
     bodies = np.array([point.body for point in character.contact_points])
     lowest: dict[str, float] = {}
     for leg in legs:

@@ -44,6 +44,7 @@ def info(
     file: Annotated[Path | None, argument("FILE", "A motion or skeleton file, or a folder.")] = None,
     system: Annotated[bool, flag("--system", "Show versions, graphics and caches instead, for bug reports.")] = False,
     reading: options.Reading = options.READ_AS_IS,
+    floor: options.Floor = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what a file holds and how it was read: axis, unit, rate, limbs, and the evidence for each.
@@ -62,7 +63,7 @@ def info(
     from poise.cli.describe import describe_file
 
     with waiting(f"Reading {file.name}"):
-        found = describe_file(file, chosen)
+        found = describe_file(file, chosen, floor)
     if as_json:
         evidence = {
             k: {"value": e.value, "confidence": e.confidence, "reason": e.reason} for k, e in found["evidence"].items()
@@ -127,12 +128,9 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["unit_m"] is not None:
         lines.append(("unit", f"1 file unit = {found['unit_m']:.6g} m, {found['up']} up"))
     if found["mass_kg"] is not None:
-        alone = (
-            " (of the skeleton alone; with --clip it is fitted to that clip)"
-            if len(found["clips"]) > 1 and not (isinstance(found["frames"], int))
-            else ""
-        )
-        lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom{alone}"))
+        clip = found["fitted_clip"]
+        fitted = "" if clip is None else f" (fitted to clip {clip!r}; --clip fits it to another)"
+        lines.append(("character", f"{_mass(found['mass_kg'])} kg, {found['dof']} degrees of freedom{fitted}"))
     for name, limb in found["limbs"].items():
         lines.append((name.replace("_", " "), f"{', '.join(limb['joints'])}"))
     return lines

@@ -70,9 +70,9 @@ def page(
 
 
 def _counted(reports: Sequence[ClipReport]) -> str:
-    counts = Counter(r.verdict for r in reports)
-    labels = {"fail": "fail", "unreadable": "unreadable", "pass": "pass"}
-    return ", ".join(f"{counts[v]} {word}" for v, word in labels.items() if counts[v]) or "no clips"
+    counts = Counter(r.label for r in reports)
+    labels = ("fail", "unreadable", "in part", "pass")
+    return ", ".join(f"{counts[v]} {v}" for v in labels if counts[v]) or "no clips"
 
 
 def _lead(reports: Sequence[ClipReport], profile: Profile) -> str:
@@ -89,7 +89,7 @@ def _overview(reports: Sequence[ClipReport]) -> str:
     rows = []
     for number, report in enumerate(reports):
         rows.append(
-            f'<tr class="{report.verdict}"><td><span class="badge">{report.verdict}</span></td>'
+            f'<tr class="{report.verdict}"><td><span class="badge">{report.label}</span></td>'
             f'<td><a href="#clip-{number}">{escape(report.name)}</a></td>'
             f'<td class="number">{_length(report)}</td><td>{_chips(report)}</td></tr>'
         )
@@ -126,7 +126,7 @@ def _strays(groups: Sequence[Group]) -> str:
 
 def _section(report: ClipReport, number: int, player: str) -> str:
     head = (
-        f'<div class="head"><span class="badge">{report.verdict}</span><h2>{escape(report.name)}</h2>'
+        f'<div class="head"><span class="badge">{report.label}</span><h2>{escape(report.name)}</h2>'
         f'<span class="facts">{_facts(report)}</span></div>'
     )
     parts = [head]
