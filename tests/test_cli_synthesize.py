@@ -371,7 +371,7 @@ def test_a_run_that_ends_in_a_fall_does_not_say_that_nobody_fell(
 
 
 def test_the_speed_reached_is_told_beside_the_one_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    result = poise.synthesize("run", options={"speed": 2.5}, seconds=2.0)
+    result = poise.synthesize("run", options={"speed": 2.5}, seconds=1.3)
     summarize_synthesis(result, None)
     told = capsys.readouterr().out
     assert result.q[-1, 0] - result.q[-101, 0] < 1.5

@@ -91,7 +91,7 @@ def test_a_hand_drags_the_figure_and_lets_go(live: Running) -> None:
     grabs = sum(w["type"] == "grabbed" for w in live.page.words)
     live.page.ask(type="grab", track=0, body=chest, point=[0, 0, 0.1], target=target.tolist())
     held = live.page.until(lambda s: sum(w["type"] == "grabbed" for w in live.page.words) > grabs)
-    moved = live.page.until(lambda s: s.time > held.time + 0.8)
+    moved = live.page.until(lambda s: s.time > held.time + 0.5)
     assert moved.positions[chest, 0] > start.positions[chest, 0] + 0.1
     live.page.ask(type="release")
     # it steps out of the way first, then comes back to its path
@@ -305,7 +305,7 @@ def test_the_button_keeps_what_happened(tmp_path: Path, monkeypatch: pytest.Monk
         page.until(lambda s: s.time > 0.2)
         page.ask(type="set", name="stairs", value=0.15)
         page.ask(type="push", track=0, body=character.roles["chest"], force=[200, 0, 0], seconds=0.1)
-        page.until(lambda s: s.time > 1.6)
+        page.until(lambda s: s.time > 0.9)
         page.ask(type="set", name="keep", value=True)
         page.until(lambda s: any(w["type"] == "kept" for w in page.words))
         (said,) = [w["what"] for w in page.words if w["type"] == "kept"]

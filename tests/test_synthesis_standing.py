@@ -228,6 +228,7 @@ def test_after_a_protective_step_the_other_foot_is_brought_up(x: float, y: float
     assert feet_apart(result, len(result.q) - 1) == pytest.approx(feet_apart(result, 0), abs=0.12)
 
 
+@pytest.mark.long
 def test_who_steps_straight_back_does_not_lunge_ahead_afterwards() -> None:
     """The other foot follows at once; it waited in the lunge, and the figure then fell ahead over its own feet."""
     result = synthesize("step", seconds=2.8, pushes=[Push("chest", (-400.0, 0.0, 0.0), 0.2, 0.1)])

@@ -163,7 +163,7 @@ SLAB = '[[boxes]]\nname = "slab"\nplace = [1.65, 0, 0.02]\nsides = [0.2, 0.8, 0.
 LIGHT = '[[bodies]]\nname = "crate"\nplace = [1.9, 0, 0.2]\nsides = [0.4, 0.4, 0.4]\nmass = 4\n'
 
 
-@pytest.mark.parametrize("scene", [WALL, PLANK], ids=["wall", "plank"])
+@first_cases(1, "scene", [WALL, PLANK], ids=["wall", "plank"])
 def test_a_walker_stops_before_what_it_sees(person: poise.Character, walk: Motion, tmp_path: Path, scene: str) -> None:
     world = walking_among(scene, person, walk, tmp_path, sees=True)
     for _ in range(260):
@@ -246,7 +246,7 @@ def test_a_clip_that_is_simulated_is_held_as_in_a_world(
     assert f"in its way stopped or slowed it, {left:.1f} m short of where the clip ends" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("apart", [5.0, 2.4], ids=["far", "near"])
+@first_cases(1, "apart", [2.4, 5.0], ids=["near", "far"])
 def test_walkers_who_see_each_other_make_way(person: poise.Character, walk: Motion, apart: float) -> None:
     bob = Clip(walk, person, place=(apart, 0.1), heading=np.pi)
     world = World(figures={"ada": Clip(walk, person, place=(0.0, 0.0), heading=0.0), "bob": bob})
@@ -260,7 +260,8 @@ def test_walkers_who_see_each_other_make_way(person: poise.Character, walk: Moti
     assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.08, "upright"
 
 
-@first_cases(1, "place, heading", [((0.0, -3.0), 0.5 * np.pi), ((2.1, -2.1), 0.75 * np.pi)])
+@pytest.mark.long
+@pytest.mark.parametrize(("place", "heading"), [((0.0, -3.0), 0.5 * np.pi), ((2.1, -2.1), 0.75 * np.pi)])
 def test_two_whose_ways_cross_pass_each_other(
     person: poise.Character, place: tuple[float, float], heading: float
 ) -> None:
@@ -304,6 +305,7 @@ def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_
     assert world.report()["penetration_max_m"] <= 0.0
 
 
+@pytest.mark.long
 def test_a_walker_stands_at_a_wall_and_goes_on_without_it(
     person: poise.Character, walk: Motion, tmp_path: Path
 ) -> None:
@@ -477,6 +479,7 @@ def test_a_held_clip_waits_until_its_figure_is_calm() -> None:
     assert free.rate > 0.0
 
 
+@pytest.mark.long
 def test_a_walker_pushes_a_light_crate_and_does_not_climb_it(
     person: poise.Character, walk: Motion, tmp_path: Path
 ) -> None:
