@@ -302,6 +302,11 @@ def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_
     left = np.stack([-np.sin(yaw), np.cos(yaw)], axis=1)
     feet = places[:, names.index("LeftFoot"), :2] - places[:, names.index("RightFoot"), :2]
     assert np.einsum("fc,fc->f", feet, left).min() > 0.03, "its feet crossed by 5 cm"
+    toes = places[:, [names.index("LeftToeBase"), names.index("RightToeBase")]]
+    slips = np.linalg.norm(np.diff(toes[..., :2], axis=0), axis=-1) * (
+        toes[1:, :, 2] < toes[..., 2].min(axis=0) + 0.008
+    )
+    assert slips.sum(axis=0).max() < 0.1, "13 cm where feet that stand follow the bend"
     assert world.report()["penetration_max_m"] <= 0.0
 
 

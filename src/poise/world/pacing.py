@@ -140,7 +140,11 @@ class Pacing:
             playback.figure.footing.keep(self._moves)
             moved = (playback.points(pose) - playback.points(own))[:, :2]
             self._moved, self._moves = moved, moved - self._moved
-        return playback.between((earlier, now, pose), frame, going.rate, pushes, touch), (now, pose)
+        given = playback.between((earlier, now, pose), frame, going.rate, pushes, touch)
+        if is_bent:  # points that stand do not slide with the bend
+            stands = given.reference.flags
+            given.reference.point_velocities[stands, :2] -= self._moves[stands] / playback.dt
+        return given, (now, pose)
 
     def _room(self, look: Look) -> float:
         """How far ahead of it the first thing in its way is [m], that is neither light nor low."""
