@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import NamedTuple
 
 import mujoco
@@ -151,13 +150,12 @@ def _boxes(places: Array, turns: Array, boxes: Array, way: Array) -> tuple[Array
 class Sight:
     """Finds what figures would run into. It moves parts in a second state of the engine, so the scene does not move.
 
-    Args:
-        bodies: Of the world.
-        paces: Says how fast each tree of the engine goes, horizontally [m/s], shape (T + 1, 2); else `Bodies.paces`.
+    Attributes:
+        paces: How fast each tree of the engine is taken to go, horizontally [m/s], shape (T + 1, 2).
     """
 
-    def __init__(self, bodies: Bodies, paces: Callable[[], Array] | None = None) -> None:
-        self._bodies, self._paces = bodies, paces or bodies.paces
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies, self.paces = bodies, bodies.paces()
         m, _ = bodies.engine
         self._ahead = mujoco.MjData(m)
         self._engine = engine_block(m, self._ahead)
@@ -172,7 +170,7 @@ class Sight:
         self._others = [np.flatnonzero(is_obstacle & (self._trees != k)) for k in figures]
         self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))[m.geom_bodyid]  # what never moves: each body
         hinged = int((is_obstacle & np.isnan(self._weights)).sum()) * max(map(len, self._own), default=0)
-        self._hinged, self._met = np.zeros(hinged, dtype=np.int64), np.zeros((hinged, 4))
+        self._hinged, self._met = np.zeros(hinged + 1, dtype=np.int64), np.zeros((hinged + 1, 4))
         self._count = np.zeros(1, dtype=np.int64)
 
     def distance(self, figure: int, look: Look) -> float:
@@ -188,7 +186,7 @@ class Sight:
         order, firsts = np.empty(len(others), dtype=np.int64), np.empty(len(others))
         nearest = first_met(
             self._engine, d.geom_xpos, d.geom_xmat, m.geom_aabb, m.geom_rbound, self._weights, self._trees,
-            self._paces(), self._own[figure], others, look.way, bodies.q[bodies.figure_q[figure]][:2], look.reach,
+            self.paces, self._own[figure], others, look.way, bodies.q[bodies.figure_q[figure]][:2], look.reach,
             look.seconds, look.left, look.least, look.low, self._ahead.geom_xpos, order, firsts, self._hinged,
             self._met, self._count,
         )  # fmt: skip

@@ -112,9 +112,8 @@ class World:
         self.dt, self.terrain = playback.dt, figure.terrain
         self._outside = Figure("figure", figure.character, None)
         self._begin([(self._outside, figure.q, figure.v)], way)
-        self._pacing = Pacing(
-            playback, partial(self._sight.distance, 0), sees=True, returns=figure.options.after != "stay", seed=0
-        )
+        see = partial(self._sight.distance, 0)
+        self._pacing = Pacing(playback, see, sees=True, returns=figure.options.after != "stay", seed=0)
 
     def advance_clip(self, pushes: Sequence[Force]) -> tuple[Given, float]:
         """Move the clip of the figure that joined on by one step: what it is given, and the frame of its clip."""
@@ -158,7 +157,7 @@ class World:
             [model_of(figure.character) for figure in figures], around.mjcf, friction=self.friction, ground=ground,
             margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
-        self._sight = Sight(bodies, partial(paces_of, bodies, figures, dt))
+        self._sight = Sight(bodies)
         self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
         prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
@@ -443,6 +442,7 @@ class World:
         self.track.append(self.bodies.places())
         for figure, at in zip(self.figures, self.bodies.figure_q):
             figure.poses.append(self.q[at].copy())
+        self._sight.paces = paces_of(self.bodies, self.figures, self.dt)
         self._ledger.weigh(self.bodies.energy())
 
     def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
