@@ -239,6 +239,9 @@ def test_joints_all_beside_each_other_hang_as_the_seams_of_their_skin_say() -> N
     }
     parents[4] = 3
     assert hang_by_skin(parents, seams, places) == ()  # the file says how its bones hang
+    parents[4] = 0
+    seams[0, 1:] = seams[1:, 0] = 1.0
+    assert hang_by_skin(parents, seams, places) == ()  # the legs of a spider, whose skin goes on in its body's
 
 
 def test_legs_that_a_file_keeps_beside_the_trunk_hang_on_it_by_their_skin() -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from poise.body import fit
+from poise.body.anatomy import gather_poses
+from poise.body.limbs import find_anatomy
 from poise.body.posing import left_out
 from poise.core import rotations
 from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
@@ -769,3 +771,61 @@ def test_a_nameless_beast_whose_legs_meet_at_one_joint_stands_on_four_though_it_
     assert {name for name in found if name.endswith("leg")} == {
         f"{side}_{place}_leg" for side in ("left", "right") for place in ("front", "hind")
     }
+
+
+def test_a_beast_whose_legs_are_named_by_the_viewers_sides_faces_as_its_head() -> None:
+    rows: list[Row] = [
+        ("root", "", (0.0, 0.0, 0.0)),
+        ("back", "root", (0.0, 0.0, 1.0)),
+        ("head", "root", (0.6, 0.0, 1.2)),
+    ]
+    for side, y in (("Left", -0.3), ("Right", 0.3)):
+        rows += [(f"{side}FLeg", "root", (0.3, y, 0.4)), (f"{side}BLeg", "root", (-0.3, y, 0.4))]
+    ends = [("", row[0], (0.0, 0.0, -0.4)) for row in rows if "Leg" in row[0]]
+    skin = [0.0, *[9.0] * (len(rows) - 1)]
+    found = limbs(fit(figure(rows, ["head"], skin=skin, ends=[*ends, ("", "head", (0.2, 0.0, 0.0))])))
+    assert found["left_front_leg"] == ["LeftFLeg"]
+
+
+def many_legged(name: str, ahead: float) -> list[Row]:
+    """A body with six legs of two bones each, those named `name` and a number, and a branch behind."""
+    rows: list[Row] = [("b", "", (0.0, 0.0, 0.4))]
+    for n in range(3):
+        rows += both(
+            (f"{name}{n}*", "b", (0.1 * n - 0.1, 0.1, 0.0)), (f"{name}{n}end*", f"{name}{n}*", (0.0, 0.3, -0.2))
+        )
+    tail: list[Row] = [(f"t{n}", f"t{n - 1}" if n else "b", (-0.2 * ahead, 0.0, 0.1 * (n > 2))) for n in range(5)]
+    return [*rows, *tail]
+
+
+def test_claws_beside_legs_are_arms_though_they_rest_on_the_ground() -> None:
+    claws = both(("arm_base.*", "b", (0.2, 0.1, 0.0)), ("arm_claw.*", "arm_base.*", (0.3, 0.1, -0.2)))
+    rows = [*many_legged("leg.", 1.0), *claws]
+    ends = [("", row[0], (0.0, 0.0, -0.2)) for row in rows if "end" in row[0] or "claw" in row[0]]
+    character = fit(figure(rows, ["t1"], skin=[9.0] * len(rows), ends=ends))
+    assert [limb.kind for limb in character.limbs].count("leg") == 6
+    assert limbs(character)["left_arm"] == ["arm_base.L", "arm_claw.L"]
+
+
+@pytest.mark.parametrize("ahead", [1.0, -1.0])
+def test_a_nameless_scorpion_faces_its_claws_and_its_tail_is_behind(ahead: float) -> None:
+    rows = [
+        (name.translate(str.maketrans("LR", "uv")), parent.translate(str.maketrans("LR", "uv")), place)
+        for name, parent, place in many_legged("x", ahead)
+    ]
+    rows += [
+        (f"c{n}{k}", f"c{n}{k - 1}" if k else "b", (0.2 * ahead, y * (1 + k), 0.1))
+        for n, y in enumerate((0.1, -0.1))
+        for k in range(2)
+    ]
+    ends = [("", row[0], (0.0, 0.0, -0.2)) for row in rows if "end" in row[0]]
+    motion = figure(rows, ["t1"], skin=[9.0] * len(rows), ends=ends)
+    assert find_anatomy(gather_poses(motion)).forward[0] @ [ahead, 0.0, 0.0] > 0.9
+    assert limbs(fit(motion))["tail"][0] == "t0"
+
+
+def test_a_crook_in_one_hand_is_no_part_of_the_arm() -> None:
+    arms = both(("upper_arm.*", "chest", (0.0, 0.2, 0.1)), ("forearm.*", "upper_arm.*", (0.0, 0.28, 0.0)))
+    rows = [*TRUNK, *arms, *LEGS, ("crook", "forearm.R", (0.0, -0.2, 0.3))]
+    found = limbs(fit(figure(rows, MOVES[:9], skin=[9.0] * len(rows), ends=[("", "forearm.L", (0.0, 0.3, 0.0))])))
+    assert found["right_arm"] == ["upper_arm.R", "forearm.R"]

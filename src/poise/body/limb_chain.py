@@ -31,6 +31,8 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
     if kind == "other":
         return Chain(kind, side, place, hub, tuple(path)) if tree.weight(kid) >= LIMB else None
     mirror = tree.path(other, with_asides=kind == "leg")
+    if kind == "arm" and 1 < len(mirror) < len(path) and all(map(tree.are_twins, path, mirror)):
+        path = path[: len(mirror)]  # what goes on in one hand alone is held
     path, twin = _undivided(tree, path, mirror), _undivided(tree, mirror, path)
     upper = first_long_bone(tree, kind, path, kid, other)
     keep = [j for j in path[:upper] if kind == "arm" or place == "front"]

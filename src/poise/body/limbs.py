@@ -17,6 +17,15 @@ from poise.body.branches import LIMB, SMALL, Pair
 from poise.body.doubt import doubt_of
 from poise.body.joint_tree import JointTree
 from poise.body.limb_chain import limb_chain
+from poise.body.neck_and_tail import (
+    beyond_head,
+    by_heading,
+    neck_before_chest,
+    one_of_each,
+    single_chain,
+    spine_and_neck,
+    to_head,
+)
 from poise.body.standing import comes_near_ground, heading, share_on_ground, time_on_ground, trunk_of
 from poise.body.trunk import find_trunk, head_branch, is_beside_trunk, toward
 from poise.core.skeleton import Skeleton, rest_pose
@@ -51,7 +60,7 @@ def find_anatomy(poses: Poses) -> Anatomy:
             kept = kept[:named]
         on = [kid for hub, kid in single if hub == path[-1]]
         if kept and kind == "neck" and len(on) == 1 and not any("head" in hints(poses.skeleton.names[j]) for j in kept):
-            kept += _to_head(tree, tree.path(on[0]))  # tufts and wings fork off between neck and head
+            kept += to_head(tree, tree.path(on[0]))  # tufts and wings fork off between neck and head
             single.remove((path[-1], on[0]))
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
@@ -62,10 +71,13 @@ def find_anatomy(poses: Poses) -> Anatomy:
     leg_pair = _main_legs(tree, pelvis, limbs) if is_figure else None
     is_figure = is_figure and (leg_pair is not None or bool(single) or any(tree.named(p) for p in limbs))
     standing = _standing_pairs(tree, leg_pair, pairs)
-    forward, left = heading(tree, pelvis, chest, leg_pair, pairs)
+    forward, left = heading(tree, pelvis, chest, leg_pair, pairs, standing)
     head = None
-    if len(standing) == 2 and chest == root and not any(tree.is_sided(p[1]) for p in standing):
+    if len(standing) == 2 and chest == root:
         head = head_branch(tree, root, single)
+        is_called = head is not None and bool({"head", "neck"} & hints(poses.skeleton.names[head]))
+        if any(tree.is_sided(p[1]) for p in standing) and not is_called:
+            head = None  # the names of the legs tell more; but some are those of the viewer's left and right
         if head is not None and np.mean(forward @ toward(tree, root, head)) < 0.0:  # knees of a beast say little
             forward, left = -forward, -left
     if len(standing) == 2 and leg_pair is not None:
@@ -112,16 +124,18 @@ def find_anatomy(poses: Poses) -> Anatomy:
             place = "front" if float(np.mean(np.sum(ends * forward, axis=-1))) > 0.0 else "hind"
             chains.append(Chain(kind, "", place, hub, tuple(tree.path(kid))))
         elif kid == head:
-            chains.append(Chain("neck", "", "", hub, _to_head(tree, tree.path(kid))))
-        elif chain := _single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
+            chains.append(Chain("neck", "", "", hub, to_head(tree, tree.path(kid))))
+        elif chain := single_chain(tree, pelvis, chest, hub, kid, bool(hubs)):
+            if len(standing) > 2 and chain.kind in ("neck", "tail"):
+                chain = by_heading(tree, chain, forward)
             is_trunk = hub == root and (not hubs or "trunk" in hints(poses.skeleton.names[chain.joints[0]]))
-            chains += _spine_and_neck(tree, chain) if is_trunk else [chain]
-            chains += [] if leg_pair is not None else _beyond_head(tree, chain)
+            chains += spine_and_neck(tree, chain) if is_trunk else [chain]
+            chains += [] if leg_pair is not None else beyond_head(tree, chain)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
     if is_figure and not any(c.kind == "neck" for c in chains):
-        chains = _neck_before_chest(tree, pelvis, chest, chains)
-    chains = _unique(_one_of_each(tree, chains))
+        chains = neck_before_chest(tree, pelvis, chest, chains)
+    chains = _unique(one_of_each(tree, chains))
     wanted = {root} | {j for c in chains for j in c.joints}
     simulated = tuple(j for j in _depth_first(poses.skeleton, root) if j in wanted)
     four = four_legged and any(c.place == "front" for c in chains)
@@ -202,12 +216,8 @@ ALIKE = 0.2
 """Limbs on one joint are alike if their lengths or ends differ by no more than this share of them [1]."""
 ABOVE = 0.9
 """Two branches lie above each other if so much of the way between them is vertical [1]."""
-BODY = 0.4
-"""Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 MOST_PAIRS = 8
 """More pairs than this, none of them named, are the tracks of a vehicle and no limbs."""
-STRAIGHT = 0.7
-"""A branch goes on along the trunk, or back from it, if the cosine between them is more than this [1]."""
 PROPPED = 0.7
 """Long front limbs that are on the ground so much, at rest and in the clip, carry a trunk however steep it is [1]."""
 ON_ARMS = 0.5
@@ -230,12 +240,15 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
     found = [legs]
     main = share_on_ground(tree, legs)
     is_called_leg = tree.named(legs) & {"leg", "arm"} == {"leg"}
+    called = [p for p in pairs if p[0] == legs[0] and tree.named(p) & {"leg", "arm"} == {"leg"}]
     for pair in pairs:
         least = 0.3 if "leg" in tree.named(pair) else 0.5  # a frog's
         if pair != legs and tree.reach[pair[1]] >= least * tree.reach[legs[1]]:
             if pair[0] != legs[0] and len(pairs) < 4:
                 continue
             named = tree.named(pair)
+            if named & {"leg", "arm"} == {"arm"} and len(called) > 2:
+                continue  # a crab's claws
             name = 0.2 * ("leg" in named) - 0.4 * ("arm" in named and "leg" not in named) - 0.8 * ("other" in named)
             share = share_on_ground(tree, pair)
             is_leg = is_called_leg and named & {"leg", "arm", "other"} == {"leg"}
@@ -371,108 +384,6 @@ def _left_first(tree: JointTree, a: int, b: int, left: Array) -> tuple[int, int]
     top_a, top_b = tree.parted(a, b)
     difference = tree.poses.positions[:, top_a] - tree.poses.positions[:, top_b]
     return (a, b) if float(np.mean(np.sum(difference * left, axis=-1))) >= 0.0 else (b, a)
-
-
-def _single_chain(tree: JointTree, root: int, chest: int, hub: int, kid: int, has_hubs: bool) -> Chain | None:
-    path = [j for j in tree.path(kid) if j not in tree.skeleton.fixed]
-    # what is on one side of the body does not go on what lies in its middle: feathers, the parts of a jaw
-    middle = [j for j in path if not tree.is_sided(j)]
-    path = path[: len(middle)] if middle == path[: len(middle)] else path
-    named = frozenset().union(*(hints(tree.skeleton.names[j]) for j in path)) if path else frozenset()
-    at = tree.poses.positions
-    way = float(sum(tree.lengths[j] for j in path[1:]))
-    # a control without skin may lie on the ground
-    is_control = tree.skin is not None and tree.skin[hub] <= 0.0 and way > 2.0 * SMALL * tree.span
-    is_at_root = hub == root or hub in tree.skeleton.ancestors(root)
-    away = at[:, tree.path(kid)[-1]] - at[:, path[0] if is_control else hub]
-    rises = float(np.mean(away[:, 2])) > 0.4 * float(np.mean(np.linalg.norm(away, axis=-1)))
-    if not path:
-        return None
-    trunk = at[:, chest] - at[:, root]
-    straight = float(np.mean(np.linalg.norm(away, axis=-1) * np.linalg.norm(trunk, axis=-1)))
-    ahead = float(np.mean(np.sum(away * trunk, axis=-1))) / max(straight, 1e-12)
-    above = hub == chest != root and "tail" not in named and (rises or ahead > STRAIGHT or "trunk" not in named)
-    if named & {"head", "neck"} or above:
-        kind = "neck"
-    elif "trunk" in named and "tail" not in named and (rises or not is_at_root or chest == root):
-        kind = "spine"  # what goes on behind the pelvis is a tail, however it is called
-    elif "tail" in named or (is_at_root and (not rises or ahead < -STRAIGHT)):
-        kind = "tail"
-    elif not has_hubs and rises:
-        kind = "neck"
-    else:
-        kind = "other"
-    if kind == "neck":
-        return Chain(kind, "", "", hub, _to_head(tree, path))
-    kept = tuple(j for j in path if tree.weight(j) > 0.01)
-    if kind == "other" and tree.weight(kid) < LIMB:
-        return None
-    return Chain(kind, "", "", hub, kept) if kept else None
-
-
-def _neck_before_chest(tree: JointTree, pelvis: int, chest: int, chains: list[Chain]) -> list[Chain]:
-    """The neck of a figure whose arms fork off before it: the heaviest branch of the trunk that was nothing else.
-
-    Else a joint of the chest that is called a head.
-    """
-    trunk = [j for j in tree.skeleton.ancestors(chest) if pelvis in tree.skeleton.ancestors(j)]
-    options = [c for c in chains if c.kind == "other" and not c.side and c.hub in trunk]
-    best = max(options, key=lambda c: tree.weight(c.joints[0]), default=None)
-    if best is None:  # a head that the file gives no length
-        taken = {j for c in chains for j in c.joints}
-        heads = [c for c in tree.skeleton.children[chest] if "head" in hints(tree.skeleton.names[c]) and c not in taken]
-        heads = [c for c in heads if c not in tree.asides and not tree.is_sided(c)]
-        return [*chains, *(Chain("neck", "", "", chest, (head,)) for head in heads[:1])]
-    neck = Chain("neck", "", "", best.hub, _to_head(tree, list(best.joints)))
-    return [neck if c is best else c for c in chains]
-
-
-def _one_of_each(tree: JointTree, chains: list[Chain]) -> list[Chain]:
-    """One neck and one tail: those called so, else the heaviest; sails, crests and flaps beside it are neither."""
-    kept = list(chains)
-    for kind in ("neck", "tail"):
-        alike = [c for c in chains if c.kind == kind and len(c.joints)]
-        called = [c for c in alike if any({kind, "head"} & hints(tree.skeleton.names[j]) for j in c.joints)]
-        best = called or [max(alike, key=lambda c: tree.weight(c.joints[0]), default=None)]
-        for chain in alike:
-            if chain not in best:
-                kept.remove(chain)
-                if tree.weight(chain.joints[0]) >= LIMB:
-                    kept.append(Chain("other", "", "", chain.hub, chain.joints))
-    return kept
-
-
-def _spine_and_neck(tree: JointTree, chain: Chain) -> list[Chain]:
-    """A trunk that bears no limbs on its way to the head (they hang on the pelvis): its spine, then neck and head."""
-    named = [n for n, j in enumerate(chain.joints) if {"neck", "head"} & hints(tree.skeleton.names[j])]
-    if chain.kind != "neck" or not named or named[0] == 0:
-        return [chain]
-    spine = Chain("spine", "", "", chain.hub, chain.joints[: named[0]])
-    return [spine, Chain("neck", "", "", spine.joints[-1], chain.joints[named[0] :])]
-
-
-def _beyond_head(tree: JointTree, chain: Chain) -> list[Chain]:
-    """A snake's body that hangs on its head: what goes on from the last joint of a neck for longer than a limb."""
-    path = [j for j in tree.path(chain.joints[-1])[1:] if j not in tree.skeleton.fixed]
-    if chain.kind != "neck" or len(path) < 3 or tree.weight(path[0]) < BODY:
-        return []
-    return [Chain("tail", "", "", chain.joints[-1], tuple(path))]
-
-
-def _to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
-    """The neck's joints up to the head: the named head, else the last before the path forks or shrinks to nothing."""
-    for n, j in enumerate(path):
-        if "head" in hints(tree.skeleton.names[j]):
-            return tuple(path[: n + 1])
-    kept: list[int] = []
-    for j in path:
-        if kept and j in tree.asides:
-            break
-        kept.append(j)
-        kids = [c for c in tree.skeleton.children[j] if tree.skin is None or tree.below_skin[c] > 0.0]
-        if len(kids) > 1 and (tree.skin is None or tree.skin[j] > 0.0):
-            break
-    return tuple(kept)
 
 
 def _unique(chains: list[Chain]) -> list[Chain]:

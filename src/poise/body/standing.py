@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from poise.body.anatomy import hints
 from poise.body.branches import Pair
 from poise.body.joint_tree import JointTree
 from poise.body.limb_chain import first_long_bone
@@ -16,10 +17,16 @@ from poise.core.skeleton import rest_pose
 from poise.core.typing import Array
 
 UP = np.array([0.0, 0.0, 1.0])
+AHEAD = 0.02
+"""Limbs begin ahead of others if they do so by this share of the span; feet this near to the ground are on it [1]."""
+STEADY = 0.3
+"""Feet go backward under a body if so much of their way on the ground is in one direction [1]."""
 
 
-def heading(tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: list[Pair]) -> tuple[Array, Array]:
-    """Level forward and left directions in each frame, shapes (F, 3)."""
+def heading(
+    tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: list[Pair], standing: list[Pair]
+) -> tuple[Array, Array]:
+    """Level forward and left directions in each frame, shapes (F, 3); `standing` are the pairs that carry it."""
     at = tree.poses.positions
     frames = len(at)
     trunk = trunk_of(tree, root, chest, pairs, at)
@@ -31,13 +38,17 @@ def heading(tree: JointTree, root: int, chest: int, legs: Pair | None, pairs: li
     a_top, b_top = tree.parted(a, b)
     across = at[:, a_top] - at[:, b_top]
     named = (tree.side(a), tree.side(b))
+    many = None if "" not in named else _ahead_of_many(tree, root, pairs, standing)
     if named == ("right", "left"):
         across = -across
+    elif many is not None:
+        rest = tree.skeleton.rest[0]
+        across = across * np.sign(_votes_left(many[None], (rest[a_top] - rest[b_top])[None]) or 1.0)
     elif named != ("left", "right"):
         across = across * _which_is_left(tree, root, chest, (a, b), pairs, across)
     across = across / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
     # on all fours the trunk points forward; upright, forward is left × up along the trunk
-    along = trunk if chest != root else np.tile(UP, (frames, 1))
+    along = trunk if chest != root and many is None else np.tile(UP, (frames, 1))
     along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), 1e-9)
     ahead = np.cross(across, along)
     level = np.abs(along[:, 2:3]) < 0.7
@@ -61,13 +72,18 @@ def trunk_of(tree: JointTree, root: int, chest: int, pairs: list[Pair], at: Arra
 
 
 def _which_is_left(
-    tree: JointTree, root: int, chest: int, pair: tuple[int, int], pairs: list[Pair], across: Array
+    tree: JointTree,
+    root: int,
+    chest: int,
+    pair: tuple[int, int],
+    pairs: list[Pair],
+    across: Array,
 ) -> float:
     """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
+    a, b = tree.parted(*pair)
     if chest != root and rest_is_level(tree, root, chest, pairs):
         return _votes_left(trunk_of(tree, root, chest, pairs, at), across)
-    a, b = tree.parted(*pair)
     vote = 0.0
     for positions, side in ((rest, rest[:, a] - rest[:, b]), (at, across)):
         for kid in pair:
@@ -83,6 +99,34 @@ def _which_is_left(
     if abs(vote) < 1e-4 and len(at) > 1:
         vote = _votes_left(np.gradient(at[:, root], axis=0), across)
     return 1.0 if vote >= 0.0 else -1.0
+
+
+def _ahead_of_many(tree: JointTree, root: int, pairs: list[Pair], standing: list[Pair]) -> Array | None:
+    """Where a nameless figure with several pairs of legs faces, shape (3,); None if it has two on two joints, or one.
+
+    Its knees point to all sides. A head, claws, fangs and feelers are ahead of the legs; feet on the ground go backward
+    under the body; and where nothing shows it, it looks along −y, as files are drawn by custom.
+    """
+    hubs = {hub for hub, _, _ in standing}
+    if len(standing) < 2 or len(hubs) == len(standing) == 2:
+        return None
+    rest, at, names = tree.skeleton.rest[0], tree.poses.positions, tree.skeleton.names
+
+    def begin(of: list[Pair]) -> Array:
+        return rest[[j for p in of for j in tree.parted(*p[1:])]].mean(axis=0)
+
+    heads = [j for j in tree.skeleton.carried_by(root).tolist() if hints(names[j]) & {"head", "neck"}]
+    others = [p for p in pairs if p[0] in hubs and p not in standing]
+    for places in (rest[heads], np.array([begin(others)]) if others else rest[:0]):
+        ahead = places.mean(axis=0) - begin(standing) if len(places) else np.zeros(3)
+        if np.linalg.norm(ahead[:2]) > AHEAD * tree.span:
+            return ahead
+    went, way = np.zeros(3), 0.0
+    for foot in (kid for p in standing for kid in p[1:]):
+        place = tree.tips(at, tree.poses.orientations, foot)
+        step = np.diff(place - at[:, root], axis=0)[place[1:, 2] < place[:, 2].min() + AHEAD * tree.span]
+        went, way = went - step.sum(axis=0), way + float(np.linalg.norm(step, axis=-1).sum())
+    return went if np.linalg.norm(went[:2]) > STEADY * way > 0.0 else np.array([0.0, -1.0, 0.0])
 
 
 def _votes_left(forward: Array, across: Array) -> float:

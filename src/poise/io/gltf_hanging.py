@@ -246,6 +246,8 @@ def hang_by_skin(parents: Ints, seams: Array, places: Array) -> tuple[Hanging, .
     beside = leaves[parents[leaves] == np.bincount(parents[leaves]).argmax()]
     if len(beside) < max(FEWEST_FLAT, FLAT * len(np.setdiff1d(sewn, parents[beside]))):
         return ()
+    if 2 * np.count_nonzero(seams[parents[beside[0]], beside]) > len(beside):
+        return ()  # legs of a spider, which do hang on it
     leaves = beside
     bonds: dict[int, list[int]] = {int(j): [] for j in leaves}
     of = {int(j): int(j) for j in leaves}
