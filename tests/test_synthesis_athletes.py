@@ -48,14 +48,20 @@ def test_the_runner_runs_on_both_legs(seconds: float, steps: int, speed: float) 
     pelvis: list[float] = []
     loads: list[float] = []
     aside: list[float] = []
+    swing: list[float] = []
+    twist: list[float] = []
 
     def look(world: World) -> None:
         figure = world.figure()
         body = figure.body
         if world.time > 1.5:
+            at = {role: world.state.data.xpos[body.root + b] for role, b in body.character.roles.items()}
             for side, sign in (("left", 1.0), ("right", -1.0)):
-                arm = [body.root + body.character.roles[f"{side}_{name}"] for name in ("shoulder", "elbow")]
-                aside.append(sign * float(np.diff(world.state.data.xpos[arm, 1])[0]))
+                arm = at[f"{side}_elbow"] - at[f"{side}_shoulder"]
+                aside.append(sign * float(arm[1]))
+                swing.append(float(np.degrees(np.arctan2(arm[0], -arm[2]))))
+            across = at["left_shoulder"] - at["right_shoulder"]
+            twist.append(float(np.degrees(np.arctan2(across[0], across[1]))))
             head, turns = body.character.roles["head"], world.state.data.xmat.reshape(-1, 3, 3)
             tilts.append(float(turns[body.root + head, 2] @ body.up_axes[head]))
             pelvis.append(float(world.state.data.xpos[body.root, 2]))
@@ -68,6 +74,8 @@ def test_the_runner_runs_on_both_legs(seconds: float, steps: int, speed: float) 
     assert min(pelvis) > 0.72, "it ran in a squat, its pelvis down to 0.60 m of 0.90 m"
     assert np.mean(np.array(loads) < 0.6) < 0.03, "a foot pushed along the ground slid, and did not bear"
     assert min(aside) > 0.06, "elbows came to 2 cm, and forearms hit belly and thighs"
+    assert np.ptp(swing) > 45.0, "upper arms swung by 20°, and the chest twisted by up to 80° instead"
+    assert np.abs(twist).max() < 30.0  # deg
     assert len(flights(result)) >= steps
     ahead = result.q[:, 0]
     assert ahead[-1] - ahead[-101] == pytest.approx(speed, abs=0.3)  # m in the last second; it gathers speed to 2 m/s

@@ -288,7 +288,7 @@ class Straight(Goal):
 
 @dataclass(frozen=True)
 class MirrorHips(Goal):
-    """Upper arms follow the foot of the other side.
+    """Upper arms follow the foot of the other side, place and speed.
 
     Deviates from the lecture: the distance of the foot ahead of the center of mass stands for the angle of its hip.
 
@@ -312,8 +312,11 @@ class MirrorHips(Goal):
         for side in OTHER:
             if f"{side}_shoulder" not in roles:
                 continue
-            ahead = float((observed.place(body.feet[OTHER[side]]) - observed.com)[:2] @ observed.heading)
-            angle = min(max(self.gain * ahead / body.scale, -self.max_angle), self.max_angle)
+            place, velocity = observed.middle(body.feet[OTHER[side]])
+            # the foot's speed counts as well: an arm that only knows where the foot is comes late, and the chest twists
+            soon = place - observed.com + self.horizon * body.tempo * (velocity - observed.com_velocity)
+            angle = self.gain * float(soon[:2] @ observed.heading) / body.scale
+            angle = min(max(angle, -self.max_angle), self.max_angle)
             turn = (self.aside if side == "left" else -self.aside) * body.forward - angle * left
             out += turned(observed, roles[f"{side}_shoulder"], turn, self.weight, self.horizon, "mirror hips")
         return out
