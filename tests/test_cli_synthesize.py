@@ -194,6 +194,8 @@ def test_what_a_scene_of_bodies_cannot_have_is_refused(
     assert said.count("\n") == 1
     with pytest.raises(FileFormatError, match=r"bodies, which move by physics.*world=poise.World"):
         poise.synthesize("balance", scene="room.toml")
+    with pytest.raises(InvalidValue, match=r"world=poise\.World"):
+        poise.synthesize("balance", scene="rubble:5,1")
     with pytest.raises(InvalidValue, match="with world; leave them out"):
         poise.synthesize("balance", scene=Scene(), world=poise.World("room.toml"))
 

@@ -280,6 +280,22 @@ def test_two_whose_ways_cross_pass_each_other(
     assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.06, "upright"
 
 
+@pytest.mark.long
+def test_two_meet_in_a_door_and_pass(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "docs" / "world.md").read_text(encoding="utf-8")
+    poise.save(sample_clip("walk"), tmp_path / "walk.bvh")
+    file = tmp_path / "doorway.toml"
+    file.write_text(text.split("```toml\n")[1].split("```")[0])
+    world = World(file)
+    for _ in range(500):
+        world.step()
+    ada, bob = (np.array(figure.poses) for figure in world.figures)
+    assert ada[-1, 0] > 3.2
+    assert bob[-1, 0] < 1.8
+    assert world.report()["penetration_max_m"] < 0.005, "hands brush"
+    assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.06, "upright"
+
+
 def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_path: Path) -> None:
     file = tmp_path / "post.toml"
     post = '[[boxes]]\nname = "post"\nplace = [2.6, 0.0, 1.0]\nsides = [0.2, 0.2, 2.0]\n'

@@ -173,7 +173,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
         out.append(_body(table, path))
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
-        out += pieces(file.rubble.count, file.rubble.seed, way=way, scale=scale, terrain=terrain, without=without)
+        out += pieces(**file.rubble.model_dump(), way=way, scale=scale, terrain=terrain, without=without)
     joins: list[str] = []
     for rope in file.ropes:
         own, ends = _rope(rope, path)
@@ -425,8 +425,13 @@ def pieces(
     clear: float = 0.45,
     terrain: Terrain | None = None,
     without: frozenset[str] = frozenset(),
+    sizes: tuple[float, float] = (0.04, 0.12),
+    density: float = DENSITY,
 ) -> list[str]:
-    """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out."""
+    """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out.
+
+    Their sides are between the two sizes, for a leg of 0.82 m [m]; their density is that of wood if not given [kg/m³].
+    """
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
     rng = np.random.default_rng(seed)
@@ -434,7 +439,7 @@ def pieces(
     out = []
     for k in range(count):
         x, y = _place(rng, way, scale * width, scale * clear)
-        half = (scale * rng.uniform(0.02, 0.06, 3)).tolist()
+        half = (scale * rng.uniform(0.5 * sizes[0], 0.5 * sizes[1], 3)).tolist()
         height = max(half) * 1.8 + 0.16 * scale * rng.random()
         if terrain is not None:
             height += float(terrain.heights(np.array([[x, y]]))[0])
@@ -448,7 +453,7 @@ def pieces(
             continue
         out += [
             f'    <body name="{name}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
-            f'      <freejoint/><geom {shape} density="{DENSITY!r}" friction="0.8 0.005 0.0001"/>',
+            f'      <freejoint/><geom {shape} density="{density!r}" friction="0.8 0.005 0.0001"/>',
             "    </body>",
         ]
     return out
