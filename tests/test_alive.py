@@ -474,6 +474,7 @@ def test_legs_of_a_fallen_figure_stay_low() -> None:
     assert np.count_nonzero(high[down:, feet].max(axis=1) > 0.5) < 6
 
 
+@pytest.mark.long
 def test_a_figure_that_falls_backward_lies_down_between_its_arms() -> None:
     """It ended propped on arms straight behind its back, with the chest 18 cm above the ground."""
     motion, character = longer(4.5)
@@ -484,6 +485,7 @@ def test_a_figure_that_falls_backward_lies_down_between_its_arms() -> None:
     assert high[-1, character.roles["chest"]] < 0.13
 
 
+@pytest.mark.long
 def test_a_head_does_not_fold_under_the_chest_in_a_fall() -> None:
     """Its neck turned by 103°."""
     motion, character = longer(4.5)

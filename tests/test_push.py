@@ -170,6 +170,7 @@ def test_the_foot_that_catches_hurries_and_the_other_follows_in_its_time(x: floa
     assert speeds[:, 1 - first].max() < 1.1 * load_preset("recommended").protective.brisk
 
 
+@pytest.mark.long
 def test_a_step_is_as_long_as_what_ankles_and_hips_cannot_hold() -> None:
     """From none at all, without a jump: a step was 0.3 legs long, or none."""
     motion, character = walk()
@@ -205,7 +206,7 @@ def lifts(heights: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     return frames, feet
 
 
-@pytest.mark.parametrize(("aside", "ahead"), [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+@first_cases(2, "aside, ahead", [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 def test_what_one_step_does_not_catch_takes_more(aside: float, ahead: float) -> None:
     """One foot went 65 cm at once, the other closed; home it went while a foot was in the air."""
     run, at, _ = shoved_standing(aside, ahead, 3.0)
@@ -222,7 +223,7 @@ def test_what_one_step_does_not_catch_takes_more(aside: float, ahead: float) -> 
     assert np.abs(still).max() / (3 * dt) < 0.1, "both feet stand when the way home begins"
 
 
-@pytest.mark.parametrize("way", [(1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)])
+@first_cases(2, "way", [(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)])
 def test_a_figure_walks_home_with_feet_in_turn_that_do_not_cross(way: tuple[float, float]) -> None:
     """It lunged half a meter aside with one foot, and closed with the other. The way is aside and ahead."""
     run, at, across = shoved_standing(*way, 5.0)

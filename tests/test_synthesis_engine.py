@@ -91,7 +91,7 @@ def test_a_push_acts_where_it_is_given() -> None:
 
 
 @first_cases(1, "normal", [(0.0, 0.0, 1.0), (0.0, -0.28, 0.96)])
-@pytest.mark.parametrize("half", [np.inf, 3.0])
+@first_cases(1, "half", [3.0, np.inf])
 def test_a_crate_at_rest_is_carried(normal: tuple[float, float, float], half: float) -> None:
     model = crate()
     surface = slab(normal, half=half)

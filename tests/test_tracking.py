@@ -167,7 +167,7 @@ def on_four_legs(theirs: Standing, ahead: float) -> tuple[Standing, list[Role]]:
     return replace(theirs, ends=ends, end_turns=dict.fromkeys(ends, still), bases=ends, lengths=lengths), roles
 
 
-@pytest.mark.parametrize("is_live", [False, True])
+@first_cases(1, "is_live", [True, False])
 def test_a_long_body_turns_no_faster_than_its_legs_step(walk: Motion, walker: poise.Character, is_live: bool) -> None:
     """An actor turns by 180 degrees in 0.5 s: two legs follow at once, four as fast as their feet go around."""
     q = poise.motion_to_q(walker, walk)[100]

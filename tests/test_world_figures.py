@@ -456,7 +456,8 @@ def test_a_figure_whose_stand_is_in_the_ground_is_told_of(
     assert report["contact"]["penetration_max_m"] > 0.2
 
 
-@first_cases(1, "height", [0.9, 0.35], ids=["hip", "shin"])
+@pytest.mark.long
+@pytest.mark.parametrize("height", [0.9, 0.35], ids=["hip", "shin"])
 def test_a_walker_at_a_rope_stays_on_its_feet(
     person: poise.Character, walk: Motion, tmp_path: Path, height: float
 ) -> None:
