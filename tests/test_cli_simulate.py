@@ -610,3 +610,24 @@ def test_a_file_with_a_slip_in_its_name_is_answered_by_its_neighbor(
     poise.save(sample_clip("walk", 0.2), tmp_path / "walk.bvh")
     assert run(["info", str(tmp_path / "wlk.bvh")]) == 2
     assert "Did you mean 'walk.bvh'?" in capsys.readouterr().err
+
+
+def test_a_figure_held_up_by_a_few_centimeters_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    result = poise.simulate(sample_clip("walk", 0.5))
+    result.report.data["scene"] = {"bodies": 1, "short_m": 0.04}
+    summarize_run(result, None)
+    said = capsys.readouterr().out
+    assert "stopped or slowed it, 4 cm short" in said
+    assert "Nothing disturbed it" not in said
+
+
+def test_a_push_in_the_air_is_told_with_its_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    """A figure that lifts off at 0.6 s and hangs in the air; the same push on the ground is not told so."""
+    hop = poise.load(poise.sample_path("hover_hop")).cut(1.8, 3.6)
+    for start, is_aloft in ((0.05, False), (1.0, True)):
+        result = poise.simulate(hop, pushes=[poise.Push("chest", (100.0, 0.0, 0.0), start, 0.2)])
+        for share in (0.0, 0.5):
+            result.report.data["root_residual"]["force_rms_N"] = share * 9.81 * result.report["source"]["mass"]
+            summarize_run(result, None)
+            said = f"in the air at {start:.2f} s" in capsys.readouterr().out
+            assert said is (is_aloft and share > 0.3)

@@ -22,6 +22,7 @@ import poise
 from poise.body.character import figure
 from poise.cli.app import run
 from poise.cli.folder import COMMANDS
+from poise.cli.folder_page import Done, together
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
 from tests.chromium import launched, needs_browser
@@ -480,3 +481,12 @@ def test_a_worker_of_dask_keeps_freed_memory() -> None:
         ran = subprocess.run([sys.executable, "-c", code, word], env=env, capture_output=True, text=True, check=True)
         faults[word] = int(ran.stdout)
     assert faults["leave"] - faults["keep"] > 50 * 200_000 * 8 // os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_reason_that_many_clips_have_is_said_once() -> None:
+    done = [Done(f"{k}.bvh", "failed", "No body 'chset'.", "", "", 0.1) for k in range(7)]
+    alone = Done("x.bvh", "failed", "It is empty.", "", "", 0.1)
+    assert together([*done, alone], "left out. ") == [
+        "7 clips: left out. No body 'chset'. (0.bvh, 1.bvh, 2.bvh, 3.bvh, 4.bvh and 2 more)",
+        "x.bvh: left out. It is empty.",
+    ]

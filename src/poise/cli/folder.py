@@ -23,7 +23,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, WRONG_USE, ProgressLines, answered, note, out, print_json
-from poise.cli.folder_page import LEFT_OUT, MEASURES, Done, fail_their_check, summary_page
+from poise.cli.folder_page import LEFT_OUT, MEASURES, MOST_NAMES, Done, fail_their_check, summary_page, together
 from poise.cli.options import flag, option
 from poise.cli.outcome import falls_at, require_kinds
 from poise.cli.workers import workers_of
@@ -38,8 +38,6 @@ ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
 COMMANDS: dict[str, Callable[..., None]] = {}
 """What runs for one file, by the command's name; filled where commands are declared."""
 
-MOST_NAMES = 5
-"""Names of files that one sentence lists."""
 ENOUGH = 20
 """Clips that say how long one takes."""
 MANIFEST, SUMMARY = "manifest.jsonl", "index.html"
@@ -432,10 +430,8 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
     elif place is None:
         _print(done)
     left_out = [d for d in done if d.state == LEFT_OUT]
-    for d in failed:
-        note(f"{d.name}: {d.message}")
-    for d in left_out:
-        note(f"{d.name}: left out. {d.message}")
+    for sentence in (*together(failed, ""), *together(left_out, "left out. ")):
+        note(sentence)
     if place is not None:
         everything = sorted(read_manifests(Path(place)).values(), key=lambda d: d.name)
         write_atomically(Path(place) / SUMMARY, summary_page(f"poise {name}", everything, Path(place)))

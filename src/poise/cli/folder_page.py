@@ -28,6 +28,10 @@ LEFT_OUT = "left out"
 """State of a clip for which what was asked makes no sense, such as a single pose."""
 
 
+MOST_NAMES = 5
+"""Names of files that one sentence lists."""
+
+
 @dataclass(frozen=True)
 class Done:
     """What became of a clip: a line of the manifest."""
@@ -160,3 +164,18 @@ input[type=checkbox] {{ margin: 0 0.6em 0 0 }}
 {rows}
 </tbody></table><script>{code}</script></html>
 """
+
+
+def together(done: Sequence[Done], what: str) -> list[str]:
+    """Why clips failed or were left out (`what`), in sentences: a reason that several have is said once."""
+    reasons: dict[str, list[str]] = {}
+    for d in done:
+        reasons.setdefault(d.message, []).append(d.name)
+    said = []
+    for reason, names in reasons.items():
+        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+        if len(names) == 1:
+            said.append(f"{names[0]}: {what}{reason}")
+        else:
+            said.append(f"{len(names)} clips: {what}{reason} ({', '.join(names[:MOST_NAMES])}{more})")
+    return said

@@ -217,6 +217,10 @@ FLOATING = 0.1
 """A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
 
 
+NOTICED = 0.005
+"""A figure that ends this much short of its clip's end was held up [m]."""
+
+
 def summarize_run(result: SimulationResult, output: Path | None) -> None:
     """What happened, in a few lines a person reads."""
     d = result.report.data
@@ -229,7 +233,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         f"({pace:{'.1g' if pace < 1.0 else '.0f'}} × real time)",
     ]
     if deviation["joint_angle_max_deg"] < 1e-6 and deviation["root_position_max_m"] < 1e-9:
-        lines += [] if short else ["Nothing disturbed it: the motion is the one that went in."]
+        lines += [] if short > NOTICED else ["Nothing disturbed it: the motion is the one that went in."]
         if result.terrain.spec.startswith("rough"):
             lines.append("Rough ground is level within half a meter of the start, and the figure did not leave that.")
         if bodies := d.get("scene", {}).get("bodies"):
@@ -245,8 +249,9 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
             f"Outside help at the hips, beyond the clip's own: {100 * residual['force_rms_N'] / weight:.0f} % of the "
             "body's weight",
         ]
-    if short >= 0.1:
-        lines.append(f"Something in its way stopped or slowed it, {short:.1f} m short of where the clip ends.")
+    if short > NOTICED:
+        left = f"{short:.1f} m" if short >= 0.1 else f"{100 * short:.0f} cm"
+        lines.append(f"Something in its way stopped or slowed it, {left} short of where the clip ends.")
     if any(floor := d.get("floor_velocity_m_s", ())):
         lines.append(f"The clip walks on the spot, as on a treadmill at {math.hypot(*floor):.2f} m/s")
     if (deepest := contact["penetration_max_m"]) > SUNK * d["settings"]["leg_scale"]:
@@ -254,7 +259,13 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     if (strain := residual["force_rms_N"] / weight) > BELIEVABLE:
         lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
     high = contact["float_p95_m"]
-    if high > FLOATING * d["settings"]["leg_scale"]:
+    is_high = high > FLOATING * d["settings"]["leg_scale"]
+    if (strain > BELIEVABLE or is_high) and (aloft := _pushed_aloft(d)):
+        lines.append(
+            f"Caution: it is in the air at {aloft:.2f} s, when it is pushed, and only outside help can bring it back "
+            "there: push while a foot stands."
+        )
+    if is_high:
         gentler = "a gentler push or " if d["events"] else ""
         lines.append(
             f"Caution: it leaves the ground by {100 * high:.0f} cm; {gentler}a physicality near 1 keeps it down."
@@ -271,6 +282,16 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     lines += [SOLVER[k].format(steps=f"{v} step{'s' * (v != 1)}") for k, v in odd.items()]
     for line in lines:
         out().print(line, markup=False)
+
+
+def _pushed_aloft(d: dict[str, Any]) -> float | None:
+    """When a push of a report begins that ends before anything touches the ground [s]; None if all meet a support."""
+    touching, times = d["per_frame"]["contacts"], d["per_frame"]["time"]
+    for event in d["events"]:
+        during = [c for c, t in zip(touching, times) if event["start"] <= t <= event["start"] + event["duration"]]
+        if event["is_felt"] and during and not any(during):
+            return event["start"]
+    return None
 
 
 def falls_at(fall: dict[str, Any]) -> str:

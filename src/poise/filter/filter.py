@@ -259,7 +259,7 @@ class SimulatedCharacter:
             light = f"It weighs {mass:.2g} kg; if it is larger, give --height or --unit. " if mass < 1.0 else ""
             raise SimulationDiverged(
                 f"The run diverged at {self.time:.3f} s: a joint or the root moves at {fastest:.3g} rad/s or m/s. "
-                f"{light}Try a higher --fps, a gentler push or ground, or the preset 'recommended'.",
+                f"{light}Push it less hard; or try a gentler ground, a higher --fps or the preset 'recommended'.",
                 frame=round(self.time / self.dt), reason="too fast",
             )  # fmt: skip
         q, v = self.stages.q.copy(), self.stages.v.copy()
