@@ -13,6 +13,7 @@ from poise.body import Character, fit
 from poise.body.posing import body_positions, joint_deviations, motion_to_q
 from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
+from poise.filter import report
 from poise.filter.forces import Push
 from poise.filter.preset import load_preset
 from poise.filter.report import SimulationResult
@@ -348,3 +349,15 @@ def test_a_foot_that_steps_comes_down_where_it_is_although_the_goal_goes_on() ->
     assert max(lifts) > 0.01
     assert places[-3] == places[-1], "before it is down it is over its place"
     assert offsets[0, 0] == places[-1]
+
+
+def test_a_report_does_not_depend_on_how_many_frames_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def told(together: int) -> dict[str, object]:
+        monkeypatch.setattr(report, "TOGETHER", together)
+        clip, shove = sample_clip("walk", 1.5), Push("chest", force=(0.0, 1500.0, 0.0), start=0.4, duration=0.2)
+        data = simulate(clip, pushes=[shove]).report.data
+        assert data["fall"] is not None, "else nobody falls, and one of the cases is not tried"
+        return {key: data[key] for key in ("contact", "root_residual", "per_frame", "fall")}
+
+    many, one = told(64), told(1)
+    assert one == many

@@ -71,6 +71,10 @@ class Report:
         write_atomically(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
 
 
+TOGETHER = 256
+"""The numbers of so many frames are computed at once."""
+
+
 class Recorder:
     """Collects the numbers of every frame while a run goes on."""
 
@@ -91,6 +95,13 @@ class Recorder:
         self._now = figure.q.copy()
         self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
         self._energy, self._work = np.full(frames, np.nan), np.zeros(frames)
+        # of some frames, until `_measure` turns them into the numbers above, all at once
+        self._raw: list[int] = []
+        P = len(lowest)
+        self._wrench = np.zeros((TOGETHER, 6))
+        self._forces, self._normals, self._velocities = np.zeros((3, TOGETHER, P, 3))
+        self._gaps, self._heights = np.zeros((2, TOGETHER, P))
+        self._flags = np.zeros((TOGETHER, P), dtype=np.bool_)
 
     def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the figure has stepped to frame k + 1."""
@@ -102,34 +113,48 @@ class Recorder:
             self._now = figure.q.copy()
             return
         self._now = figure.q.copy()
-        wrench = last.result.torque[:6] - (0.0 if figure.fall is not None else last.reference.torque[:6])
-        self._root_force[k] = np.linalg.norm(wrench[:3])
-        self._root_moment[k] = np.linalg.norm(wrench[3:])
         self._com[k], self._com_reference[k] = last.com, last.reference.com
         # the step in which a fall begins was still held
         if figure.fall is not None and figure.problem.values.is_falling:
             self._energy[k], self._work[k] = self._energies(last)
-        forces = last.result.forces
-        self._contacts[k] = int((np.linalg.norm(forces, axis=1) > 1.0).sum())
-        own = last.reference.points[:, 2] - figure.floor
-        if figure.fall is None:  # only the clip's own depth is excused, not that of a stand made from it
-            own = np.maximum(own, self._lowest - figure.floor)
-        self._penetration[k] = max(0.0, float((np.maximum(0.0, -last.gaps) - np.maximum(0.0, -own)).max(initial=0.0)))
-        flags = last.reference.flags
-        if flags.any() and figure.fall is None:
-            self._floating[k] = max(0.0, float((last.gaps - np.maximum(0.0, own))[flags].max()))
-        points = last.step.contacts.points
-        if len(points):
-            normals = last.step.contacts.normals
-            pressing = np.einsum("ki,ki->k", forces, normals)
-            sliding = forces - pressing[:, None] * normals
-            self._friction[k] = float(
-                np.maximum(0.0, np.linalg.norm(sliding, axis=1) - figure.options.friction * pressing).max()
-            )
-            moving = last.velocities[points]
-            tangent = moving - np.einsum("ki,ki->k", moving, normals)[:, None] * normals
-            self._power[k] = float(np.maximum(0.0, np.einsum("ki,ki->k", sliding, tangent)).sum())
-        self._foot_gaps[k], self._foot_velocities[k] = last.gaps[self._foot_points], last.velocities[self._foot_points]
+        row, contacts = len(self._raw), last.step.contacts
+        self._raw.append(k)
+        self._wrench[row] = last.result.torque[:6]
+        if figure.fall is None:
+            self._wrench[row] -= last.reference.torque[:6]
+        self._forces[row] = self._normals[row] = 0.0
+        self._forces[row, contacts.points], self._normals[row, contacts.points] = last.result.forces, contacts.normals
+        self._velocities[row], self._gaps[row] = last.velocities, last.gaps
+        self._heights[row], self._flags[row] = last.reference.points[:, 2] - figure.floor, last.reference.flags
+        if len(self._raw) == TOGETHER:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Turn what was kept of the last frames into their numbers."""
+        frames, n = np.array(self._raw, dtype=np.int64), len(self._raw)
+        self._raw = []
+        self._root_force[frames] = np.linalg.norm(self._wrench[:n, :3], axis=1)
+        self._root_moment[frames] = np.linalg.norm(self._wrench[:n, 3:], axis=1)
+        forces, normals, gaps, is_held = self._forces[:n], self._normals[:n], self._gaps[:n], ~self._falls[frames, None]
+        self._contacts[frames] = (np.linalg.norm(forces, axis=2) > 1.0).sum(axis=1)
+        # only the clip's own depth is excused, not that of a stand made from it
+        lowest = np.where(is_held, self._lowest - self._figure.floor, -np.inf)
+        own = np.maximum(self._heights[:n], lowest)
+        deeper = np.maximum(0.0, -gaps) - np.maximum(0.0, -own)
+        self._penetration[frames] = deeper.max(axis=1, initial=0.0)
+        floats = np.where(self._flags[:n] & is_held, gaps - np.maximum(0.0, own), 0.0)
+        self._floating[frames] = floats.max(axis=1, initial=0.0)
+        pressing = np.einsum("fki,fki->fk", forces, normals)
+        sliding = forces - pressing[..., None] * normals
+        excess = np.linalg.norm(sliding, axis=2) - self._figure.options.friction * pressing
+        self._friction[frames] = excess.max(axis=1, initial=0.0)
+        moving = self._velocities[:n]
+        tangent = moving - np.einsum("fki,fki->fk", moving, normals)[..., None] * normals
+        self._power[frames] = np.maximum(0.0, np.einsum("fki,fki->fk", sliding, tangent)).sum(axis=1)
+        self._foot_gaps[frames], self._foot_velocities[frames] = (
+            gaps[:, self._foot_points],
+            moving[:, self._foot_points],
+        )
 
     def _energies(self, last: StepRecord) -> tuple[float, float]:
         """Energy of the figure [J], and the work of muscles and pushes in the step [J]."""
@@ -173,6 +198,7 @@ class Recorder:
         moved = np.linalg.norm(simulated[:, :3] - reference[:, :3] + lags, axis=1)
         bodies = np.linalg.norm(away, axis=2)
         last = max(n - 1, 1)
+        self._measure()
         self._place(n - 1, self._now)
         self._com[:n] += lags
         steps = 1000.0 * np.array(self._step_seconds or [0.0])
