@@ -263,7 +263,7 @@ def test_only_programs_of_this_machine_with_the_token_are_answered(server: Serve
 
 
 def raw(server: Server, head: str) -> str:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10.0) as link:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60.0) as link:
         link.sendall(head.replace("\n", "\r\n").encode())
         return link.recv(4096).decode()
 

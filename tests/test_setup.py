@@ -270,7 +270,7 @@ def served(beast: Character, path: Path) -> Iterator[Any]:
 
 def _read_on(line: Any) -> None:
     while True:
-        line.recv(timeout=20.0)
+        line.recv(timeout=60.0)
 
 
 def test_only_who_knows_the_token_edits(beast: Character, tmp_path: Path) -> None:
