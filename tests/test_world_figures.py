@@ -287,13 +287,17 @@ def test_two_meet_in_a_door_and_pass(tmp_path: Path) -> None:
     file = tmp_path / "doorway.toml"
     file.write_text(text.split("```toml\n")[1].split("```")[0])
     world = World(file)
-    for _ in range(500):
+    held = np.zeros((500, 2), dtype=np.bool_)
+    for now in held:
         world.step()
+        now[:] = [driver.pacing.going.is_held for f in world.figures if isinstance(driver := f.driver, Clip)]
     ada, bob = (np.array(figure.poses) for figure in world.figures)
     assert ada[-1, 0] > 3.2
     assert bob[-1, 0] < 1.8
-    assert world.report()["penetration_max_m"] < 0.005, "hands brush"
-    assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.06, "upright"
+    assert not held[:, 1].any(), "one makes way"
+    assert not held[400:].any(), "both have passed; now and then they looked back, and stopped for it"
+    assert world.report()["penetration_max_m"] < 0.005, "hands may brush"
+    assert max(np.ptp(ada[:, 2]), np.ptp(bob[:, 2])) < 0.1, "upright"
 
 
 def test_a_walker_goes_round_a_post_and_comes_back(person: poise.Character, tmp_path: Path) -> None:

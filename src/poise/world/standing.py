@@ -287,9 +287,12 @@ def _look_ahead(
     something is within `ROOM`. It looks along the line on which it will be, `aside` of its clip's.
     """
     figure, dt, far, seconds, beyond = playback.figure, playback.dt, 0.0, 0.0, 0.0
-    if stands is not None and len(stands.frames):
-        k = before.stop + 1 if before.is_held and before.stop >= 0 else stands.next(frame, dt, BRAKES) - 1
-        k = min(k + 2, len(stands.frames) - 1)
+    k = -1
+    if stands is not None:
+        waits = before.is_held and before.stop >= 0
+        k = before.stop + 2 if waits else stands.next(frame, dt, BRAKES)
+    if stands is not None and k >= 0:  # else it cannot come to a stand soon, and need not know
+        k = min(k + 1, len(stands.frames) - 1)
         seconds = max(0.0, dt * (float(stands.frames[k]) - frame))
         chord = playback.q[stands.frames[k], :2] - playback.pose(frame)[:2]
         far = float(np.hypot(*chord))
