@@ -30,20 +30,6 @@ from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import as_figure, changed_joints, stretched
 
-__all__ = [
-    "EXTENSIONS",
-    "NAME",
-    "NOT_WRITTEN",
-    "WRITTEN_EXTENSIONS",
-    "describe",
-    "kind",
-    "matches",
-    "read",
-    "read_rest",
-    "read_skeleton",
-    "write",
-]
-
 NAME = "fbx"
 EXTENSIONS = (".fbx", ".dae", ".blend")
 WRITTEN_EXTENSIONS = (".fbx",)

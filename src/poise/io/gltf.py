@@ -20,20 +20,7 @@ from poise.io.gltf_document import GltfDocument, is_glb, open_gltf
 from poise.io.gltf_draco import is_installed, is_packed, unpacked
 from poise.io.gltf_pose import GltfSource, node_values, pose_of, settled, skeleton_of, skeleton_tree, with_kept_scales
 from poise.io.gltf_tree import GltfTree
-from poise.io.gltf_write import write
-
-__all__ = [
-    "EXTENSIONS",
-    "NAME",
-    "NOT_WRITTEN",
-    "WRITTEN_EXTENSIONS",
-    "describe",
-    "matches",
-    "read",
-    "read_rest",
-    "read_skeleton",
-    "write",
-]
+from poise.io.gltf_write import write as write
 
 NAME = "gltf"
 WRITTEN_EXTENSIONS = (".gltf", ".glb")

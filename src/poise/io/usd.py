@@ -16,20 +16,6 @@ from poise.io.gltf_tree import GltfTree
 if TYPE_CHECKING:
     from poise.io.usd_stage import UsdDocument
 
-__all__ = [
-    "EXTENSIONS",
-    "NAME",
-    "NOT_WRITTEN",
-    "WRITTEN_EXTENSIONS",
-    "describe",
-    "matches",
-    "read",
-    "read_rest",
-    "read_skeleton",
-    "write",
-    "write_as",
-]
-
 NAME = "usd"
 WRITTEN_EXTENSIONS = (".usd", ".usda", ".usdc")
 NOT_WRITTEN = {".usdz": "Write .usdc, and pack it with usdzip."}

@@ -149,6 +149,3 @@ def _length(block: bytes, at: int, count: int) -> tuple[int, int]:
             if more != 255:
                 break
     return count, at
-
-
-__all__ = ["BONES", "PORT", "Reader", "unpacked"]

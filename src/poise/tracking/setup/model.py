@@ -453,6 +453,3 @@ def _body(setup: Setup, joint: int) -> Body:
 def _require_joint(setup: Setup, joint: int) -> None:
     if not 0 <= joint < setup.skeleton.joint_count:
         raise InvalidValue(f"There is no bone {joint}.")
-
-
-__all__ = ["ACTOR_LIMBS", "Chain", "Part", "Setup", "begin"]
