@@ -134,11 +134,11 @@ class Character:
         """First index of each body's coordinates in v."""
         return tuple(accumulate((V_SIZES[b.kind] for b in self.bodies[:-1]), initial=0))
 
-    @property
+    @cached_property
     def nq(self) -> int:
         return sum(Q_SIZES[b.kind] for b in self.bodies)
 
-    @property
+    @cached_property
     def nv(self) -> int:
         return sum(V_SIZES[b.kind] for b in self.bodies)
 

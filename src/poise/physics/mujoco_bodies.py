@@ -166,7 +166,8 @@ class Bodies:
             return np.array([[entry.get((max(i, j), min(i, j)), none) for j in dofs] for i in dofs], dtype=np.int64)
 
         self._free_block = np.array([block(t) for t in self._free], dtype=np.int64).reshape(-1, 6, 6)
-        self._known_blocks, self._inverse = np.zeros((len(self._free), 6, 6)), np.zeros((len(self.first) + 1, 6, 6))
+        self._blocks = self._known_blocks = np.zeros((len(self._free), 6, 6))
+        self._inverse = np.zeros((len(self.first) + 1, 6, 6))
         self._block = {int(t): block(t) for t in self._jointed}
         self._loose_bodies = np.flatnonzero(np.append(~self.is_figure, False)[self._tree_of_body])
         self._thick = np.zeros(m.ngeom)
@@ -240,6 +241,7 @@ class Bodies:
             stage(m, d)
         mujoco.mj_rne(m, d, 0, d.qfrc_bias)
         self._entries[:-1] = d.M
+        self._blocks = self._entries[self._free_block]
 
     def doze(self, busy: Sequence[int]) -> None:
         """Find who sleeps in the step that begins, and the contacts that are left. Call it once a step, after `move`.
@@ -346,7 +348,7 @@ class Bodies:
         """
         k = int(np.flatnonzero(self._free == self._tree_of_body[body])[0])
         own = np.arange(6) < (6 if turns else 3)
-        S = share * self._entries[self._free_block[k]] * np.outer(own, own)
+        S = share * self._blocks[k] * np.outer(own, own)
         self._helping[k] += S
         self._toward[k] += S @ a
         self._guided.append(k)
@@ -379,7 +381,7 @@ class Bodies:
         if forces.any() or self._toward.any() or self._helping.any():
             acts, fall = self._toward + forces[self._free_dofs], np.append(self.gravity, np.zeros(3))
             for k in np.flatnonzero(acts.any(axis=1) | self._helping.any(axis=(1, 2))).tolist():
-                dofs, M = self._free_dofs[k], self._entries[self._free_block[k]]
+                dofs, M = self._free_dofs[k], self._blocks[k]
                 v[dofs] = self.v[dofs] + dt * np.linalg.solve(M + self._helping[k], M @ fall + acts[k])
         for tree, block in self._block.items():
             dofs = self._dofs(tree)
@@ -396,7 +398,7 @@ class Bodies:
         Those of figures are left zero: who drives them answers for them.
         """
         out = np.zeros_like(touches.rows)
-        blocks = self._entries[self._free_block] + self._helping
+        blocks = self._blocks + self._helping
         new = np.flatnonzero((blocks != self._known_blocks).any(axis=(1, 2)))  # none if all turn about their center
         if len(new):
             self._known_blocks, self._inverse = blocks, self._inverse.copy()
@@ -451,8 +453,8 @@ class Bodies:
 
     def momentum(self, v: Array) -> Array:
         """Linear momentum of the loose bodies, with what helper forces take of it, at velocities (nv,), shape (3,)."""
-        inertia = self._entries[self._free_block[:, :3]] + self._helping[:, :3]
-        return np.einsum("tij,tj->i", inertia, v[self._free_dofs])
+        inertia = self._blocks[:, :3] + self._helping[:, :3]
+        return (inertia @ v[self._free_dofs][..., None]).sum(axis=0)[:, 0]
 
     def impulses(self, touches: Touches, p: Array) -> tuple[Array, Array]:
         """Sums of impulses [N s], shapes (3,): of loose bodies on figures, and of all but figures on loose bodies."""
@@ -480,7 +482,7 @@ class Bodies:
     def energy(self) -> float:
         """Kinetic and potential energy of the bodies in the state last moved to, without the figures [J]."""
         v = self.v[self._free_dofs]
-        kinetic = 0.5 * float(np.einsum("ti,tij,tj", v, self._entries[self._free_block], v))
+        kinetic = 0.5 * float(np.vdot(v, self._blocks @ v[..., None]))
         for tree, block in self._block.items():
             v = self.v[self._dofs(tree)]
             kinetic += 0.5 * float(v @ self._entries[block] @ v)
