@@ -388,7 +388,7 @@ def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
                 turn = rotations.multiply(goal.turn[2 + k], rotations.conjugate(state.data.xquat[body]))
                 rows.append(3.0 * np.where(chain(state.pose, body), state.data.cdof[:, :3].T, 0.0))
                 ways.append(3.0 * rotations.to_rotation_vector(turn))
-        low = np.flatnonzero(gap < 0.0)
+        low = np.flatnonzero(gap < -1e-9)  # [m]; what lies on it is not in it, however numbers are rounded
         rows.append(30.0 * np.einsum("pi,pij->pj", normal[low], state.point_jacobians.reshape(-1, 3, model.nv)[low]))
         ways.append(-30.0 * gap[low])
         rows.append(posing.stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
