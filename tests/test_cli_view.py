@@ -122,6 +122,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
         (["page.html"], ["not a recording"]),
         (["page.html", "walk.bvh"], ["alone"]),
         (["report.json"], ["clip"]),
+        (["."], ["is a folder", "walk.bvh", "poise library check . -o "]),
     ],
     ids=lambda w: " ".join(w),
 )

@@ -21,6 +21,7 @@ from poise.intake.anatomy import height_of
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_sight import Look
+from poise.show.world_scene import scene_of_world
 from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
@@ -779,3 +780,14 @@ def test_what_a_figure_did_is_a_motion(person: poise.Character, walk: Motion, tm
     assert abs(world.motion("ada").dt - world.dt) < 1e-9
     with pytest.raises(UnknownName, match="ada, eve"):
         world.motion("eva")
+
+
+def test_a_recording_of_a_world_shows_which_leg_stands_when(person: poise.Character, walk: Motion) -> None:
+    world = World(figures={"ada": Clip(walk, person)})
+    for _ in range(round(1.0 / world.dt)):
+        world.step()
+    rows = {row.name: row for row in scene_of_world(world).timeline}
+    assert list(rows) == ["left leg", "right leg"]
+    stands = [sum(b - a for a, b, _ in row.spans) for row in rows.values()]
+    assert 1.0 < sum(stands) < 1.7  # one or two of them at any time of a walk
+    assert not scene_of_world(world, is_now=True).timeline

@@ -58,6 +58,8 @@ def view(
     from poise.show.recording import require_kind
     from poise.show.server import require_server
 
+    if folder := next((f for f in files if f.is_dir()), None):
+        raise InvalidValue(_of_folder(folder))
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
     reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
     clips = [f for f in files if f not in pages and f not in reports]
@@ -91,6 +93,20 @@ def view(
         for file in reports:
             scene = _with_report(scene, file)
     _deliver(scene, clips, record, headless=headless, port=port)
+
+
+def _of_folder(folder: Path) -> str:
+    """Why a folder is not shown, and what shows the clips in it."""
+    from poise.check.clip import clip_files
+
+    found = clip_files([folder])
+    if not found:
+        return f"{folder} is a folder without clips. Name a file."
+    others = " and others in it" if len(found) > 1 else ""
+    return (
+        f"{folder} is a folder, and view takes files: {found[0]}{others}. A page with all that it holds, each with its "
+        f"recording: poise library check {folder} -o {folder.name}-seen --record .html"
+    )
 
 
 def _deliver(scene: Scene, clips: list[Path], record: Path | None, *, headless: bool, port: int | None) -> None:

@@ -7,17 +7,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from poise.analysis.forces import touching
 from poise.body.character import Capsule
 from poise.body.posing import body_poses, q_to_motion
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.filter.forces import Companion, Thing
+from poise.phases.points import runs
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
 from poise.show.motion_scene import LIVE_VERTICES, MAX_VERTICES, skins_on
+from poise.show.physics import ROW_COLOR, SIDE_COLORS
 from poise.show.scene import Arrow, Ball, Box, Color, Cylinder, Prop, Row, Scene, Shape, Skinned, Style, Track
+from poise.terrain import Terrain
 from poise.world import World
 
 THING_COLOR: Color = (0.62, 0.54, 0.44)
+
+MOST_FIGURES = 4
+"""Figures of a world whose legs have rows under the timeline."""
 
 CLEAR, STEEP = 0.8, 0.7
 """What stands taller than `CLEAR` [m], broad side up no more than `STEEP`, is clear: nobody is hidden behind it."""
@@ -33,15 +40,33 @@ def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Sc
     """
     since = len(world.track) - 1 if is_now else 0
     times = world.dt * np.arange(since, len(world.track), dtype=np.float64)
-    tracks = companion_tracks(world.companions(since), most=LIVE_VERTICES if is_now else MAX_VERTICES)
+    companions = world.companions(since)
+    tracks = companion_tracks(companions, most=LIVE_VERTICES if is_now else MAX_VERTICES)
     pushes = () if is_now else tuple(_pushes(world, tracks, times))
     title = title or ", ".join(track.name for track in tracks) or "A world"
     props = [(prop, thing.mass > 0.0) for thing in world.things(since) for prop in props_of_thing(thing)]
     own = tuple(replace(prop, is_draggable=is_now and is_loose) for prop, is_loose in props)
     return Scene(
         times, tuple(tracks), world.terrain, tuple(arrow for arrow, _ in pushes), title, props=own,
-        timeline=(Row("pushes", ARROW_COLOR, tuple(span for _, span in pushes)),) if pushes else (),
+        timeline=() if is_now else _rows(companions, world.terrain, times, tuple(span for _, span in pushes)),
     )  # fmt: skip
+
+
+def _rows(
+    companions: Sequence[Companion], terrain: Terrain, times: Array, pushes: tuple[tuple[float, float, str], ...]
+) -> tuple[Row, ...]:
+    """Pushes, and when which leg of the first figures stands on the ground."""
+    rows = [Row("pushes", ARROW_COLOR, pushes)] if pushes else []
+    for c in companions[:MOST_FIGURES] if len(times) > 1 else ():
+        touch = touching(q_to_motion(c.character, c.q, times), c.character, terrain=terrain)
+        bodies = np.array([p.body for p in c.character.contact_points], dtype=np.intp)
+        for limb in (x for x in c.character.limbs if x.kind == "leg"):
+            stands = np.asarray(touch.flags[:, np.isin(bodies, limb.bodies)].any(axis=1))
+            spans = tuple((float(times[a]), float(times[b]), "") for a, b in runs(stands))
+            name = limb.name.replace("_", " ")
+            color = next((x for side, x in SIDE_COLORS.items() if name.startswith(side)), ROW_COLOR)
+            rows.append(Row(f"{c.name}: {name}" if len(companions) > 1 else name, color, spans))
+    return tuple(rows)
 
 
 def _pushes(world: World, tracks: Sequence[Track], times: Array) -> Iterator[tuple[Arrow, tuple[float, float, str]]]:

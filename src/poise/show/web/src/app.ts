@@ -94,6 +94,7 @@ export class App {
     this.moved();
     this.stage.draw();
     $("app").classList.remove("is-loading");
+    $("app").classList.toggle("is-still", !world.isLive && this.clock.end <= this.clock.start);
     if (!before) performance.mark("poise-first-picture");
     await this.plots.load(pack, world.times);
     this.plots.paint(this.palette);

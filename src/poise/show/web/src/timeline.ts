@@ -17,6 +17,26 @@ export function tickStep(duration: number, width: number, room = 64): number {
   return 10 * power;
 }
 
+const JOINED = 0.05; // s between spans that follow one another
+const STATES: Color[] = [
+  [0.27, 0.51, 0.71],
+  [0.35, 0.6, 0.35],
+  [0.6, 0.42, 0.68],
+  [0.78, 0.4, 0.42],
+  [0.28, 0.58, 0.6],
+  [0.64, 0.54, 0.28],
+  [0.5, 0.5, 0.56],
+];
+
+/** A color for each word of a row whose spans follow one another, as states do; null where it tells on and off. */
+export function stateColors(row: TimelineRow): Map<string, Color> | null {
+  const spans = row.spans ?? [];
+  const words = [...new Set(spans.map((span) => span[2]))];
+  const joined = spans.filter(([from], k) => k > 0 && Math.abs(from - spans[k - 1][1]) < JOINED).length;
+  if (words.length < 2 || 2 * joined < spans.length - 1) return null;
+  return new Map(words.map((word, k) => [word, k ? STATES[(k - 1) % STATES.length] : row.color]));
+}
+
 export const css = (color: Color, alpha = 1): string =>
   `rgb(${color.map((c) => Math.round(255 * c)).join(" ")} / ${alpha})`;
 
@@ -144,15 +164,23 @@ export class Timeline {
     context.beginPath();
     context.rect(this.labels - 5, top, this.width + 10, ROW); // a live row holds more than is shown
     context.clip();
-    context.fillStyle = css(row.color, 0.85);
-    for (const [from, to] of row.spans ?? []) {
+    const states = stateColors(row);
+    const font = context.font;
+    context.font = "9.5px system-ui, sans-serif";
+    context.textAlign = "center";
+    for (const [from, to, word] of row.spans ?? []) {
       const x = this.x(Math.max(from, this.start));
       const width = this.x(Math.min(to, this.end)) - x;
       if (width < 0) continue;
+      context.fillStyle = css(states?.get(word) ?? row.color, 0.85);
       context.beginPath();
       context.roundRect(x, top, Math.max(2, width), ROW, 3);
       context.fill();
+      if (!states || context.measureText(word).width + 6 > width) continue;
+      context.fillStyle = "#fff";
+      context.fillText(word, x + width / 2, top + ROW / 2 + 0.5);
     }
+    context.font = font;
     context.fillStyle = css(row.color);
     for (const [time] of row.marks ?? []) {
       const x = this.x(time);
