@@ -99,7 +99,7 @@ def _of_folder(folder: Path) -> str:
     """Why a folder is not shown, and what shows the clips in it."""
     from poise.check.clip import clip_files
 
-    found = clip_files([folder])
+    found = list(clip_files([folder]))
     if not found:
         return f"{folder} is a folder without clips. Name a file."
     others = " and others in it" if len(found) > 1 else ""
