@@ -829,3 +829,37 @@ def test_a_crook_in_one_hand_is_no_part_of_the_arm() -> None:
     rows = [*TRUNK, *arms, *LEGS, ("crook", "forearm.R", (0.0, -0.2, 0.3))]
     found = limbs(fit(figure(rows, MOVES[:9], skin=[9.0] * len(rows), ends=[("", "forearm.L", (0.0, 0.3, 0.0))])))
     assert found["right_arm"] == ["upper_arm.R", "forearm.R"]
+
+
+def test_a_nameless_arm_in_pieces_ends_where_its_fingers_begin() -> None:
+    arms = both(
+        ("b.*", "chest", (0.0, 0.1, 0.1)),
+        ("b1.*", "b.*", (0.0, 0.14, 0.0)),
+        ("b2.*", "b1.*", (0.02, 0.13, 0.0)),
+        ("b3.*", "b2.*", (-0.02, 0.12, 0.0)),
+        ("b4.*", "b3.*", (0.02, 0.12, 0.0)),
+        *((f"b{n}.*", "b4.*", (0.02 * (n - 6), 0.08, 0.0)) for n in (5, 6, 7)),
+    )
+    found = limbs(fit(figure([*TRUNK, *arms, *LEGS], [*MOVES[:8], "b2.L", "b4.L"])))
+    assert found["left_arm"][-1] == "b4.L"
+
+
+def test_a_head_without_skin_is_the_head_and_not_the_trunk_beside_it() -> None:
+    nose: list[Row] = [("neck", "chest", (0.0, 0.0, 0.15)), ("head", "neck", (0.0, 0.0, 0.1))]
+    nose += [("nose0", "neck", (0.2, 0.0, 0.05)), ("nose1", "nose0", (0.2, 0.0, -0.1))]
+    rows = [*TRUNK[:3], *nose, *ARMS, *LEGS]
+    found = limbs(fit(figure(rows, MOVES, skin=[0.0 if row[0] == "head" else 9.0 for row in rows])))
+    assert found["neck"] == ["neck", "head"]
+
+
+def test_a_nameless_beast_is_drawn_from_the_end_that_bears_its_fleshy_head() -> None:
+    rows: list[Row] = [("b", "", (0.0, 0.0, 1.0)), ("c", "b", (-0.6, 0.0, 0.0)), ("c1", "c", (-0.6, 0.0, 0.0))]
+    rows += [("n0", "b", (0.1, 0.0, 0.1)), ("n1", "n0", (0.3, 0.0, 0.5)), ("n2", "n1", (0.3, 0.0, -0.1))]
+    for hub, kind in (("b", "f"), ("c1", "h")):
+        for k, y in enumerate((0.2, -0.2)):
+            rows += [(f"{kind}{k}0", hub, (0.0, y, -0.1)), (f"{kind}{k}1", f"{kind}{k}0", (0.05, 0.0, -0.45))]
+            rows.append((f"{kind}{k}2", f"{kind}{k}1", (-0.05, 0.0, -0.45)))
+    skin = [90.0 if row[0].startswith("n") else 9.0 for row in rows]
+    found = limbs(fit(figure(rows, ["n1"], skin=skin)))
+    assert found["neck"][0] == "n0"
+    assert {found["left_front_leg"][0], found["right_front_leg"][0]} == {"f00", "f10"}

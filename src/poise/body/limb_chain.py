@@ -78,9 +78,14 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
 
 
 def _to_hand(tree: JointTree, arm: list[int]) -> list[int]:
-    """Of an arm in pieces, one of them called the hand: first joint, elbow, hand; the elbow by name, else halfway."""
+    """Of an arm in pieces: first joint, elbow, hand; the elbow by name, else halfway.
+
+    The hand is the joint called so, or that on which three fingers and more hang if names tell nothing.
+    """
     words = {j: set(name_words(tree.skeleton.names[j])) for j in arm}
     hands = [j for j in arm[2:] if words[j] & {"hand", "wrist"}]
+    if not hands and len({stem(tree.skeleton.names[j]) for j in arm}) < 2:
+        hands = [j for j in arm[2:] if len(tree.skeleton.children[j]) > 2]
     if len(arm) < 4 or not hands:
         return arm
     pieces = arm[1 : arm.index(hands[0])]

@@ -118,9 +118,13 @@ def beyond_head(tree: JointTree, chain: Chain) -> list[Chain]:
 
 def to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
     """The neck's joints up to the head: the named head, else the last before the path forks or shrinks to nothing."""
+    names, children = tree.skeleton.names, tree.skeleton.children
     for n, j in enumerate(path):
-        if "head" in hints(tree.skeleton.names[j]):
+        if "head" in hints(names[j]):
             return tuple(path[: n + 1])
+        heads = [c for c in children[j] if "head" in hints(names[c]) and not tree.is_sided(c)]
+        if heads and n + 1 < len(path) and path[n + 1] not in heads:
+            return (*path[: n + 1], heads[0])  # one whose skin was painted to the neck, beside an elephant's trunk
     kept: list[int] = []
     for j in path:
         if kept and j in tree.asides:
