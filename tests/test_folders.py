@@ -485,7 +485,7 @@ def test_a_worker_of_dask_keeps_freed_memory() -> None:
 
 def test_a_reason_that_many_clips_have_is_said_once() -> None:
     done = [Done(f"{k}.bvh", "failed", "No body 'chset'.", "", "", 0.1) for k in range(7)]
-    alone = Done("x.bvh", "failed", "It is empty.", "", "", 0.1)
+    alone = Done("x.bvh", "failed", "x.bvh: It is empty.", "", "", 0.1)
     assert together([*done, alone], "left out. ") == [
         "7 clips: left out. No body 'chset'. (0.bvh, 1.bvh, 2.bvh, 3.bvh, 4.bvh and 2 more)",
         "x.bvh: left out. It is empty.",

@@ -175,7 +175,7 @@ def together(done: Sequence[Done], what: str) -> list[str]:
     for reason, names in reasons.items():
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if len(names) == 1:
-            said.append(f"{names[0]}: {what}{reason}")
+            said.append(f"{names[0]}: {what}{reason.removeprefix(f'{names[0]}: ')}")
         else:
             said.append(f"{len(names)} clips: {what}{reason} ({', '.join(names[:MOST_NAMES])}{more})")
     return said
