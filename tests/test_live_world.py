@@ -100,7 +100,7 @@ def test_figures_wear_their_skins_and_are_held_by_joints(tmp_path: Path) -> None
     for _ in range(10):
         world.step()
     scene = poise.scene_of(world)
-    (row,) = scene.timeline
+    row = next(row for row in scene.timeline if row.name == "pushes")
     assert [words.split(":")[0] for _, _, words in row.spans] == ["man", "man"]
     assert len(scene.arrows) == 2
     assert scene.tracks[0].skinned is not None
