@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ from poise.filter.quasi_physical import AtRest, JointLimits, Physicality
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
+from poise.filter.swinging import pass_by
 from poise.native.library import library
 from poise.phases.travel import direction_of_travel
 from poise.physics import State
@@ -206,16 +208,22 @@ def legs_part(run: SimulationResult) -> float:
 
 
 @pytest.mark.parametrize(("way", "start"), [(300.0, 1.0), (-300.0, 1.34)])
-def test_a_foot_that_must_cross_the_standing_leg_goes_around_it(way: float, start: float) -> None:
+def test_a_foot_that_must_cross_the_standing_leg_goes_around_it(
+    way: float, start: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The walk goes along −y: the push is from the side of the swinging leg, which went through the standing one."""
     motion, character = longer(2.5)
     preset = load_preset("recommended")
     without = replace(preset, apart=replace(preset.apart, weight=0.0))
     push = [Push("pelvis", (way, 0.0, 0.0), start, 0.2)]
-    through, around = (legs_part(simulate(motion, character, pushes=push, preset=p)) for p in (without, preset))
+    around, led = (legs_part(simulate(motion, character, pushes=push, preset=p)) for p in (preset, without))
+    monkeypatch.setattr("poise.filter.sensing.PASSES", 1e-6)
+    through, kept = (legs_part(simulate(motion, character, pushes=push, preset=p)) for p in (without, preset))
     assert through < -0.05
-    assert around > -0.04
-    assert around > through + 0.03
+    assert around > -0.025
+    assert around > through + 0.04
+    assert around > kept + 0.004, "its way is bent"
+    assert led > through + 0.005, "without the bound that keeps legs apart, too"
 
 
 def test_a_foot_above_a_clip_that_is_below_the_floor_is_in_the_air() -> None:
@@ -229,6 +237,41 @@ def test_a_foot_above_a_clip_that_is_below_the_floor_is_in_the_air() -> None:
     assert slide(replace(run, q=lifted, reference_q=sunk)) == 0.0
     sunk[:, 2] += 0.05
     assert slide(replace(run, q=lifted, reference_q=sunk)) > 0.03
+
+
+@pytest.mark.parametrize("lands", [0.0, 0.2, 0.5])
+def test_a_swinging_foot_passes_the_standing_one_on_its_own_side(lands: float) -> None:
+    """It swings 0.8 m along y and stands 0.2 m to the right; asked to land so far to the left, it is half way there
+    where it passes. It lands no farther across than a step allows.
+    """
+    _, character = walk()
+    figure = SimulatedCharacter(
+        character, load_preset("recommended"), Terrain.flat(), Options(), dt=1.0 / 60.0, floor=character.floor
+    )
+    figure.start(figure.model.q_rest(), np.zeros(figure.model.nv))
+    f = figure.problem
+    foot, other = np.split(f.grouped, f.group_ends[:-1])[:2]
+    r = SimpleNamespace(flags=np.zeros(len(f.offset), np.bool_), landings=np.zeros((len(f.offset), 3)))
+    r.point_velocities, r.progress = np.zeros((len(f.offset), 3)), np.full(len(f.offset), 0.5)
+    r.times_to_contact = np.full(len(f.offset), 0.2)
+    r.landings[foot, :2] = 0.2, 0.4
+    values = {name: getattr(f, name).copy() for name in ("left_at", "left_with", "foot_shift", "base", "point_goal")}
+    b = SimpleNamespace(**values, reference=r, is_planned=False, is_at_goal=False, feet=2, dt=1.0 / 60.0)
+    b.pose = SimpleNamespace(places=np.zeros((len(f.offset), 3)))
+    b.left_at[foot], b.left_with[:], b.moved = (0.2, -0.4), 0.0, np.zeros(9)
+    b.foot_shift[foot], b.base[other] = (-lands, 0.0), 0.0
+    b.held, b.stands, b.swings_for = r.flags.copy(), r.flags.copy(), np.full(len(f.offset), 1.0)
+    b.stands[other], b.grouped, b.group_ends = True, f.grouped, f.group_ends
+    b.leaving_time, b.pass_width, b.pass_cross = 0.08, 0.11, 0.12
+    b.shift_rates, b.bent_share = np.zeros((len(f.offset), 2)), np.zeros(len(f.offset))
+    b.point_goal[foot] = b.point_goal[other] = 0.0
+    b.point_goal[foot, 0] = 0.2 - 0.5 * lands
+    pass_by(b)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_allclose(b.point_goal[foot, 0], max(0.2 - 0.5 * lands, 0.11), atol=1e-9)
+    assert (b.bent_share[foot] > 0.0).all() == (lands > 0.1)
+    b.point_goal[foot, :2] = 0.2 - lands, 0.4
+    pass_by(b)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_allclose(b.point_goal[foot, 0], max(0.2 - lands, -0.12), atol=1e-9)
 
 
 def near_legs() -> Iterator[tuple[SimulatedCharacter, State]]:
@@ -494,7 +537,7 @@ def test_a_head_does_not_fold_under_the_chest_in_a_fall() -> None:
     head, chest = character.roles["head"], character.roles["chest"]
     turns = (body_poses(character, q)[1] for q in (run.q, run.reference_q))
     pose, reference = (rotations.multiply(rotations.conjugate(x[:, chest]), x[:, head]) for x in turns)
-    assert np.degrees(rotations.angle_between(reference, pose)).max() < 85.0
+    assert np.degrees(rotations.angle_between(reference, pose)).max() < 88.0
 
 
 def direction_of(motion: Motion) -> Array:

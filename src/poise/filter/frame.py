@@ -17,7 +17,7 @@ import numpy as np
 
 from poise.core import rotations
 from poise.core.typing import Array
-from poise.filter import giving
+from poise.filter import giving, swinging
 from poise.native import Block, compiled
 from poise.physics import bodies
 from poise.step.system import frames
@@ -148,6 +148,8 @@ def _stick(f: Block) -> None:
     f.offset[began, :2] = (here + f.dt * speed)[began, :2]
     left = ~flags & ~f.swung
     f.left_with[left] = np.where(stood[:, None], f.offset, here)[left]
+    f.left_at[left] = f.base[left, :2]
+    f.swings_for[:] = np.where(flags, 0.0, f.swings_for + f.dt)
     f.offset[f.stands, :2] += f.dt * f.ground_velocities[f.stands, :2]
     f.offset[:, 2] = here[:, 2]
     stays = f.held & flags if f.has_home and f.home.any() else np.zeros_like(flags)
@@ -353,12 +355,16 @@ def _point_targets(f: Block) -> None:
     """Accelerations of the points along their axes, axis · (a* + speed (v* − v) + stiffness (p* − p)), and how much
     each matters: along the tangents 1 − t / t_m, along the normal that and low · (1 − h / h_m); t is the time to
     contact, h the distance to the ground. Source: [Levine2012]_ 2.5. Deviates by `low`: 1 where the reference is below
-    h_m, 0 from 2 h_m up, so that a fallen hand is not held down; and all times (1 − l)⁴ for a limb that was hit and is
-    loose by l: a foot that is kicked goes where the kick takes it, and stands where it lands. Where the
-    figure is lifted by l, what stands weighs (1 − l) along the normal: feet do not hold it down, and its heels rise.
+    h_m, 0 from 2 h_m up, so that a fallen hand is not held down; the tangents of a foot that leaves while the goal is
+    away fade within `leaving_time` (a leg that is askew would snap to its pose), and hold it where it is led around the
+    other one; and all times (1 − l)⁴ for a limb that was hit and is loose by l: a foot that is kicked goes where the
+    kick takes it, and stands where it lands. Where the figure is lifted by l, what stands weighs (1 − l) along the
+    normal: feet do not hold it down, and its heels rise.
     """
     p, r = f.pose, f.reference
+    swinging.pass_by(f)
     f.point_goal_v[:], f.point_goal_a[:] = r.point_velocities, r.point_accelerations
+    f.point_goal_v[:, :2] += f.shift_rates
     height, gap = r.points[:, 2] - f.floor, f.gaps
     if f.is_planned:
         f.point_goal_v[:], f.point_goal_a[:] = f.point_goal_v + f.plan_rates[0], f.point_goal_a + f.plan_rates[1]
@@ -367,7 +373,7 @@ def _point_targets(f: Block) -> None:
     if f.is_stepping:
         f.point_goal[:], f.point_goal_v[:] = f.point_goal + f.stepping[0], f.point_goal_v + f.stepping[1]
         f.point_goal_a[:] = f.point_goal_a + f.stepping[2]
-    firm = _keep_in_reach(f) if f.has_home and f.home.any() else 1.0
+    firm = swinging.keep_in_reach(f) if f.has_home and f.home.any() else 1.0
     if f.reach > 0.0:
         way = f.point_goal - p.places
         size = np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-12)
@@ -378,37 +384,14 @@ def _point_targets(f: Block) -> None:
     if f.is_planned:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     limb = f.giving.limb_of[p.point_body]
-    kept = np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
-    kept = kept * firm
+    if not f.is_at_goal:
+        tangent = np.maximum(tangent, np.maximum(1.0 - f.swings_for / f.leaving_time, f.bent_share))
+    kept = firm * np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
     tangent, normal = tangent * kept, normal * kept * np.where(r.flags, 1.0 - f.giving.lifted, 1.0)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()
     speed = f.end_speed * (f.point_goal_v - p.velocities)
     asked = f.point_goal_a + speed + f.end_stiffness * (f.point_goal - p.places)
     f.point_target[:] = np.einsum("pec,pc->pe", f.axes, asked).ravel()
-
-
-def _keep_in_reach(f: Block) -> Array:
-    """Bring a foot's points so near to the hip that its leg reaches them; returns how firmly each is held, 1 … 0.
-
-    A foot that stands comes towards the hip. A straight leg cannot slow that, so the foot is let go by how far out of
-    reach it would be a moment later, and goes with the hip. One that swings comes along the ground, bent early in it.
-    """
-    p, s = f.pose, f.reference.progress
-    moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
-    far = np.maximum(np.linalg.norm(moved, axis=1), 1e-12)
-    stands = f.held & ~f.leaving if f.is_stepping else f.held
-    bent = f.straight * (1.0 - f.bent * s * (1.0 - s) ** 3)
-    along = np.maximum(np.linalg.norm(moved[:, :2], axis=1), 1e-12)
-    reach = np.sqrt(np.maximum(bent**2 - moved[:, 2] ** 2, (f.least_reach * bent) ** 2))
-    excess = np.maximum(0.0, 1.0 - np.where(stands, f.straight / far, reach / along))
-    f.point_goal[:, :2] -= excess[:, None] * moved[:, :2]
-    f.point_goal[:, 2] -= np.where(stands, excess * moved[:, 2], 0.0)
-    straight, hips = np.where(stands, f.straight, np.inf), np.empty_like(moved)
-    bodies.point_motion.twin(p, f.hip, p.xpos[f.hip], p.body_biases, hips, np.empty_like(moved))
-    rate = np.maximum(0.0, np.sum((f.point_goal_v - hips) * moved, axis=1) / far)
-    loose = np.clip(((far + f.foresight * rate) / straight - 1.0) / f.loosening, 0.0, 1.0)
-    f.point_goal_v[:] = f.point_goal_v - (loose * rate / far)[:, None] * moved
-    return 1.0 - loose
 
 
 def ball_angles(q: Array, rest: Array, axis: Array, bend: Array, side: Array) -> Array:

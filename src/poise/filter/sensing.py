@@ -40,6 +40,11 @@ SOFT_GOAL = 15.0
 """Frequency of that servo, critically damped [1/s]."""
 FIRM_SPEED = 0.4
 """Speed of the goal that doubles the weight of its path [m/s]."""
+LEAVES = 0.08
+"""A foot that leaves the ground is let go within this time, while the goal is away [s]."""
+PASSES, CROSSES = 0.11, 0.12
+"""Feet pass each other no nearer than the first, from middle to middle, and one lands no farther beyond the line of the
+other than the second, for a leg of 0.82 m [m]."""
 BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
 FORESIGHT, LOOSENING = 0.05, 0.05
@@ -124,6 +129,8 @@ class Routine:
         f.largest_way, f.goal_frequency = LARGEST_LEAN * scale, preset.goal.point_frequency
         f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
+        f.leaving_time, f.feet = LEAVES * math.sqrt(scale), len(footing.feet)
+        f.pass_width, f.pass_cross = PASSES * scale, CROSSES * scale
         f.firm_speed = FIRM_SPEED * math.sqrt(scale)
         _legs(f, state, limbs, footing.feet)
         f.foresight, f.loosening = FORESIGHT * math.sqrt(scale), LOOSENING

@@ -259,8 +259,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         ground: Ground  what is below it
         reference: Reference  the undisturbed character
         giving: Limbs  what gives way to a push
-        is_level: word  the ground is level and stands still
-        is_moving: word  the ground moves
+        is_level, is_moving: word  the ground is level and stands still; it moves
         is_planned: word  there is a plan over the ground
         has_home: word  the goal was moved, and will rest at `home`
         is_turned: word  trunk or figure are turned by a push or a slope
@@ -269,15 +268,13 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         is_falling: word  it has lost its balance: the reference's forces say nothing
         has_goal: word  the center of mass is guided
         is_at_goal, is_soft: word  nothing moved the goal; its path is an objective
-        has_previous: word  `goal_error` is that of the last step
-        has_left_out: word  the goal leaves some bodies out
+        has_previous, has_left_out: word  `goal_error` is that of the last step; the goal leaves some bodies out
         limbs: word  limbs that can step
-        groups: word  of points that land together
+        groups, feet: word  of points that land together; the leading ones of them are feet
         lands: word  places where points land are to be moved
         standing_count: word  points that stand, written by `sense`
-        limited: word  joints with limits
         touching_count: word  points in contact, written by `sense`
-        limit_count: word  joint limits that are near, written by `set_targets`
+        limited, limit_count: word  joints with limits; those that are near, written by `set_targets`
         dt: real  [s]
         floor: real  height of the reference's own floor [m]
         late: real  a foot that lands sooner keeps its place [s]
@@ -296,6 +293,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pose_share, end_share: real  pose; end effectors
         bent, least_reach: real  how much shorter a leg is early in a swing; part of it that reaches aside at least
         foresight, loosening: real  a foot soon out of reach by this part of the leg is let go [s]
+        leaving_time, pass_width, pass_cross: real  of swinging feet, see filter/sensing.py [s], [m], [m]
         holding: real  times as much for those that stand while the goal is away
         authority: real  factor on what needs the ground's help, below 1 for a figure that falls
         rise: real  factor on the weight of the root's height where a plan says it and something stands
@@ -330,6 +328,8 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         follower: real[13]  how the body follows the ground
         offset: real[points, 3]  of standing points to the reference [m]
         left_with: real[points, 3]  the same where a swing began
+        left_at, shift_rates: real[points, 2]  where the reference's were there [m]; of the shift against it [m/s]
+        swings_for, bent_share: real[points]  time since then [s]; how firmly it is led around the other foot, 0 … 1
         stood, swung: flag[points]  stood, swung in the last step
         stands: flag[points]  touches in the reference and is near the ground
         held: flag[points]  its goal is at its offset

@@ -43,13 +43,14 @@ static void stick(Frame *f) {
         if (!flags[i] && !f->swung[i]) {
             for (int c = 0; c < 2; c++) left_with[c] = f->stood[i] ? offset[c] : place_of[c] - base[c];
             left_with[2] = f->stood[i] ? offset[2] : lift;
+            memcpy(f->left_at + 2 * i, base, 2 * sizeof(real));
         }
         if (stands)
             for (int c = 0; c < 2; c++) offset[c] += f->dt * f->ground_velocities[3 * i + c];
         offset[2] = lift;
         int stays = f->held[i] && flags[i] && f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0);
         f->stands[i] = f->stood[i] = (flag)stands, f->held[i] = (flag)(stands || stays);
-        f->swung[i] = !flags[i];
+        f->swung[i] = !flags[i], f->swings_for[i] = flags[i] ? 0.0 : f->swings_for[i] + f->dt;
     }
 }
 
@@ -379,14 +380,108 @@ static real keep_in_reach(Frame *f, word i) {
     return 1.0 - loose;
 }
 
+static real eased(real s) {
+    s = smaller(larger(s, 0.0), 1.0);
+    return s * s * (3.0 - 2.0 * s);
+}
+
+static real eased_rate(real s) { return s > 0.0 && s < 1.0 ? 6.0 * s * (1.0 - s) : 0.0; }
+
+/* Where a point lands: the reference's place, or that of the plan; not finite where it is not known. */
+static const real *landing_of(const Frame *f, word i) {
+    return (f->is_planned ? f->plan_landings : f->reference->landings) + 3 * i;
+}
+
+/* How fast swinging points come from the offset they left with to that of their landing. */
+static void shift_rates(Frame *f) {
+    const Reference *r = f->reference;
+    word count = f->pose->points;
+    fill(0, f->shift_rates, 2 * count);
+    for (word i = 0; !f->is_at_goal && i < count; i++) {
+        real s = r->progress[i];
+        if (f->held[i] || !isfinite(landing_of(f, i)[0])) continue;
+        real rate = eased_rate(s) * (1.0 - s) / larger(r->times_to_contact[i], f->dt);
+        for (int c = 0; c < 2; c++) {
+            real lands = f->moved[c] + (f->is_planned ? 0.0 : f->foot_shift[2 * i + c]);
+            f->shift_rates[2 * i + c] = rate * (lands - f->left_with[3 * i + c]);
+        }
+    }
+}
+
+/* Mean horizontal place of the points of a foot. */
+static void middle(const Frame *f, word foot, const real *places, word stride, real *out) {
+    word first = foot ? f->group_ends[foot - 1] : 0, last = f->group_ends[foot];
+    out[0] = out[1] = 0;
+    for (word k = first; k < last; k++)
+        for (int c = 0; c < 2; c++) out[c] += places[stride * f->grouped[k] + c] / (real)(last - first);
+}
+
+/* Bend the way of one foot around the other. */
+static void bend_way(Frame *f, word foot) {
+    const Reference *r = f->reference;
+    word first = foot ? f->group_ends[foot - 1] : 0, last = f->group_ends[foot];
+    real since = INFINITY, width = f->pass_width, from[2], to[2], left[2], goal[2], shift[2], own[2], here[2], speed[2], v[2];
+    for (word k = first; k < last; k++) {
+        word i = f->grouped[k];
+        if (r->flags[i] || f->held[i] || !isfinite(landing_of(f, i)[0])) return;
+        since = smaller(since, f->swings_for[i]);
+    }
+    middle(f, foot, f->left_at, 2, from), middle(f, foot, landing_of(f, 0), 3, to);
+    middle(f, foot, f->left_with, 3, left), middle(f, foot, f->foot_shift, 2, shift);
+    middle(f, foot, f->point_goal, 3, goal), middle(f, foot, r->point_velocities, 3, v);
+    middle(f, foot, f->shift_rates, 2, speed);
+    middle(f, 1 - foot, f->base, 3, own), middle(f, 1 - foot, f->pose->places, 3, here);
+    real u[2] = {to[0] - from[0], to[1] - from[1]}, length = larger(sqrt(dot(u, u, 2)), 1e-9);
+    for (int c = 0; c < 2; c++) {
+        u[c] /= length;
+        left[c] += from[c] - here[c], goal[c] -= here[c], own[c] = from[c] - own[c], v[c] += speed[c];
+        to[c] += f->moved[c] + (f->is_planned ? 0.0 : shift[c]) - here[c];
+    }
+    real n[2] = {-u[1], u[0]}, clear = dot(n, own, 2), side = clear < 0.0 ? -1.0 : 1.0;
+    real behind = -dot(u, left, 2), ahead = dot(u, to, 2), whole = behind + ahead, way = behind + dot(u, goal, 2);
+    if (whole <= width) return;
+    real start = side * dot(n, left, 2), end = side * dot(n, to, 2);
+    real crosses = larger(0.0, smaller(-f->pass_cross, side * clear) - end), passed = larger(behind, 0.0);
+    real lacks = larger(0.0, smaller(width, side * clear) - start - smaller(passed / whole, 1.0) * (end - start));
+    lacks *= eased(behind / width) * eased(ahead / width), passed *= eased(ahead / width);
+    real rise = behind > 0.0 ? eased(way / behind) : 1.0, rises = behind > 0.0 ? eased_rate(way / behind) / behind : 0.0;
+    real gone = eased((way - passed) / (whole - passed));
+    real goes = eased_rate((way - passed) / (whole - passed)) / (whole - passed);
+    real in = eased(since / f->leaving_time) * eased(whole / width - 1.0);
+    real bend = lacks * rise * (1.0 - gone) + crosses * gone;
+    real rate = (lacks * (rises * (1.0 - gone) - rise * goes) + crosses * goes) * dot(u, v, 2);
+    for (word k = first; k < last; k++) {
+        word i = f->grouped[k];
+        for (int c = 0; c < 2; c++) {
+            f->point_goal[3 * i + c] += in * side * bend * n[c];
+            f->shift_rates[2 * i + c] += in * side * rate * n[c];
+        }
+        f->bent_share[i] = smaller(1.0, 2.0 * in * bend / width);
+    }
+}
+
+/* Lead swinging feet around the one that stands; why, the twin in `filter/swinging.py` says. */
+static void pass_by(Frame *f) {
+    fill(0, f->bent_share, f->pose->points);
+    shift_rates(f);
+    if (f->feet != 2 || f->is_at_goal) return;
+    for (word foot = 0; foot < 2; foot++) {
+        word other = 1 - foot, stands = 0;
+        for (word k = other ? f->group_ends[other - 1] : 0; k < f->group_ends[other]; k++) stands |= f->stands[f->grouped[k]];
+        if (stands) bend_way(f, foot);
+    }
+}
+
 static void point_targets(Frame *f) {
     const Pose *p = f->pose;
     const Reference *r = f->reference;
+    pass_by(f);
     for (word i = 0; i < p->points; i++) {
         real asked[3], way = 0, firm = 1.0, *goal = f->point_goal + 3 * i;
         for (int c = 0; c < 3; c++) {
             word at = 3 * i + c;
-            f->point_goal_v[at] = r->point_velocities[at], f->point_goal_a[at] = r->point_accelerations[at];
+            f->point_goal_v[at] = r->point_velocities[at] + (c < 2 ? f->shift_rates[2 * i + c] : 0.0);
+            f->point_goal_a[at] = r->point_accelerations[at];
             if (f->is_planned) {
                 f->point_goal_v[at] += f->plan_rates[at];
                 f->point_goal_a[at] += f->plan_rates[3 * p->points + at];
@@ -410,6 +505,7 @@ static void point_targets(Frame *f) {
         real low = smaller(larger(2.0 - height / f->contact_height, 0.0), 1.0);
         real normal = tangent + low * (1.0 - smaller(larger(gap / f->contact_height, 0.0), 1.0));
         if (f->is_planned) tangent = larger(tangent, f->plan_climbs[i]), normal = larger(normal, f->plan_climbs[i]);
+        if (!f->is_at_goal) tangent = larger(tangent, larger(1.0 - f->swings_for[i] / f->leaving_time, f->bent_share[i]));
         word limb = f->giving->limb_of[p->point_body[i]];
         if (limb >= 0 && !f->held[i]) { /* a foot that is kicked goes where the kick takes it */
             real kept = 1.0 - f->giving->loose[limb];

@@ -1,0 +1,114 @@
+"""How feet swing after a push: around each other, and no farther from their hips than legs reach.
+
+A foot goes from the offset to the reference that it left with to that of its landing. So its straight way, from where
+it left to where it will land, may pass the standing foot too near or on its other side: the legs would go through each
+other. People step around it, and so does the figure. At the place where the foot passes the standing one, its way is
+bent to the side on which it passes in the reference, until both are `pass_width` apart, or as far as in the reference;
+before and after it eases from and to the straight way. So a foot that was crossed comes back behind the standing leg,
+and one that will cross goes in front. It lands no farther across than `pass_cross`; the next step goes farther instead.
+Quantities are those of the block "Frame".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.native import Block
+from poise.physics import bodies
+
+Indices = npt.NDArray[np.int64]
+
+
+def pass_by(f: Block) -> None:
+    """Lead swinging feet around the one that stands, and say how fast offsets change."""
+    f.bent_share.fill(0.0)
+    f.shift_rates[:] = _shift_rates(f)
+    if f.feet != 2 or f.is_at_goal:
+        return
+    feet = np.split(f.grouped, f.group_ends[:-1])[:2]
+    for foot, other in (feet, feet[::-1]):
+        if f.stands[other].any():
+            _bend_way(f, foot, other)
+
+
+def _landings(f: Block) -> Array:
+    """Where points land: the reference's places, or those of the plan; not finite where they are not known."""
+    landings: Array = f.plan_landings if f.is_planned else f.reference.landings
+    return landings
+
+
+def _eased(s: float) -> tuple[float, float]:
+    """Part of an eased way, and its derivative."""
+    s = min(max(s, 0.0), 1.0)
+    return rotations.eased(s), 6.0 * s * (1.0 - s)
+
+
+def _shift_rates(f: Block) -> Array:
+    """How fast swinging points come from the offset they left with to that of their landing [m/s], shape (P, 2)."""
+    r, s = f.reference, f.reference.progress[:, None]
+    landing = f.moved[:2] + (0.0 if f.is_planned else f.foot_shift)
+    rate = 6.0 * s * (1.0 - s) ** 2 / np.maximum(r.times_to_contact, f.dt)[:, None]
+    swings = ~f.held & np.isfinite(_landings(f)[:, 0]) & (not f.is_at_goal)
+    return np.where(swings[:, None], rate * (landing - f.left_with[:, :2]), 0.0)
+
+
+def _bend_way(f: Block, foot: Indices, other: Indices) -> None:
+    """Bend the way of a foot that swings around the other one."""
+    r, landings = f.reference, _landings(f)
+    if (r.flags[foot] | f.held[foot] | ~np.isfinite(landings[foot, 0])).any():
+        return
+    width, here = f.pass_width, f.pose.places[other, :2].mean(axis=0)
+    start, end = f.left_at[foot].mean(axis=0), landings[foot, :2].mean(axis=0)
+    u = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
+    n = np.array([-u[1], u[0]])
+    clear = float(n @ (start - f.base[other, :2].mean(axis=0)))
+    side = -1.0 if clear < 0.0 else 1.0
+    start = start + f.left_with[foot, :2].mean(axis=0) - here
+    end = end + f.moved[:2] + (0.0 if f.is_planned else f.foot_shift[foot].mean(axis=0)) - here
+    behind, ahead = -float(u @ start), float(u @ end)
+    whole, way = behind + ahead, behind + float(u @ (f.point_goal[foot, :2].mean(axis=0) - here))
+    if whole <= width:
+        return
+    left, lands = side * float(n @ start), side * float(n @ end)
+    crosses = max(0.0, min(-f.pass_cross, side * clear) - lands)
+    passed = max(behind, 0.0)
+    lacks = max(0.0, min(width, side * clear) - left - min(passed / whole, 1.0) * (lands - left))
+    lacks *= _eased(behind / width)[0] * _eased(ahead / width)[0]
+    passed *= _eased(ahead / width)[0]
+    rise, rises = _eased(way / behind) if behind > 0.0 else (1.0, 0.0)
+    gone, goes = _eased((way - passed) / (whole - passed))
+    rises, goes = rises / behind if behind > 0.0 else 0.0, goes / (whole - passed)
+    part = _eased(float(f.swings_for[foot].min()) / f.leaving_time)[0] * _eased(whole / width - 1.0)[0]
+    speed = float(u @ (r.point_velocities[foot, :2] + f.shift_rates[foot]).mean(axis=0))
+    bend = lacks * rise * (1.0 - gone) + crosses * gone
+    rate = (lacks * (rises * (1.0 - gone) - rise * goes) + crosses * goes) * speed
+    f.point_goal[foot, :2] += part * side * bend * n
+    f.shift_rates[foot] += part * side * rate * n
+    f.bent_share[foot] = min(1.0, 2.0 * part * bend / width)
+
+
+def keep_in_reach(f: Block) -> Array:
+    """Bring a foot's points so near to the hip that its leg reaches them; returns how firmly each is held, 1 … 0.
+
+    A foot that stands comes towards the hip. A straight leg cannot slow that, so the foot is let go by how far out of
+    reach it would be a moment later, and goes with the hip. One that swings comes along the ground, bent early in it.
+    """
+    p, s = f.pose, f.reference.progress
+    moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
+    far = np.maximum(np.linalg.norm(moved, axis=1), 1e-12)
+    stands = f.held & ~f.leaving if f.is_stepping else f.held
+    bent = f.straight * (1.0 - f.bent * s * (1.0 - s) ** 3)
+    along = np.maximum(np.linalg.norm(moved[:, :2], axis=1), 1e-12)
+    reach = np.sqrt(np.maximum(bent**2 - moved[:, 2] ** 2, (f.least_reach * bent) ** 2))
+    excess = np.maximum(0.0, 1.0 - np.where(stands, f.straight / far, reach / along))
+    f.point_goal[:, :2] -= excess[:, None] * moved[:, :2]
+    f.point_goal[:, 2] -= np.where(stands, excess * moved[:, 2], 0.0)
+    straight, hips = np.where(stands, f.straight, np.inf), np.empty_like(moved)
+    bodies.point_motion.twin(p, f.hip, p.xpos[f.hip], p.body_biases, hips, np.empty_like(moved))
+    rate = np.maximum(0.0, np.sum((f.point_goal_v - hips) * moved, axis=1) / far)
+    loose = np.clip(((far + f.foresight * rate) / straight - 1.0) / f.loosening, 0.0, 1.0)
+    f.point_goal_v[:] = f.point_goal_v - (loose * rate / far)[:, None] * moved
+    return 1.0 - loose
