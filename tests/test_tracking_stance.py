@@ -372,3 +372,15 @@ def test_a_run_begins_on_the_ground_though_the_toes_of_a_foot_leave_it(
     assert standing
     for foot in standing:
         assert tracker.state.points[foot.points, 2].min() < 0.005
+
+
+def test_a_trunk_on_four_legs_does_not_bow_as_deep_as_a_person() -> None:
+    trunk = Trunk(("a",), ("b",), 0.5, 0.0, np.array([0.0, 1.0, 0.0]))
+    ahead = rotations.from_rotation_vector(np.array([0.0, 0.0, 0.7]))
+    for pitch, kept in ((0.2, 0.2), (0.8, 0.3), (-0.8, -0.3)):
+        turn = rotations.multiply(ahead, rotations.from_rotation_vector(np.array([0.0, pitch, 0.0])))
+        spin = rotations.rotate(ahead, np.array([0.0, 2.0, 0.0])) + np.array([0.0, 0.0, 1.0])
+        bounded, left = trunk.bounded(turn, spin, LEVEL)
+        off = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(ahead), bounded))
+        np.testing.assert_allclose(off, [0.0, kept, 0.0], atol=1e-9)
+        np.testing.assert_allclose(left, spin if pitch == kept else [0.0, 0.0, 1.0], atol=1e-9)

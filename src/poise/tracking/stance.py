@@ -414,6 +414,23 @@ class Trunk(NamedTuple):
         slope = min(PITCHED, max(-PITCHED, (fore - hind) / (self.fore_at - self.hind_at)))
         return max(0.0, fore - slope * self.fore_at, hind - slope * self.hind_at), math.atan(slope)
 
+    def bounded(self, turn: Array, spin: Array, standing: Array) -> tuple[Array, Array]:
+        """A turn of the pelvis and its spin [rad/s] without what front legs that stand cannot follow, as in a bow.
+
+        Args:
+            turn, spin: Of the target, wxyz and in the world.
+            standing: The turn of the pelvis as it stands, wxyz.
+        """
+        upright = rotations.multiply(yaw_turn(rotations.yaw_to(standing, turn)), standing)
+        off = rotations.to_rotation_vector(rotations.multiply(rotations.conjugate(upright), turn))
+        pitch = float(off @ self.across)
+        over = pitch - min(PITCHED, max(-PITCHED, pitch))
+        if not over:
+            return turn, spin
+        axis = rotations.rotate(turn, self.across)
+        back = rotations.from_rotation_vector(-over * self.across)
+        return rotations.multiply(turn, back), spin - float(spin @ axis) * axis
+
 
 class Sinking(NamedTuple):
     """How far the pelvis is lowered [m], how fast [m/s], and how that changes [m/s²]: a critically damped spring."""

@@ -177,6 +177,7 @@ class TargetGenerator:
         if (trunk := self._trunk) is None:
             drop, pitch = pelvis_drop(self.feet.values(), place, turn[0]), 0.0
         else:
+            turn[0], spin[0] = trunk.bounded(turn[0], spin[0], retargeter.ours.turn)
             drop, pitch = trunk.lowered(self.feet, place, turn[0])
         drop = min(drop, lowest * retargeter.ours.leg)
         self._sinking = Sinking(drop) if is_beginning else self._sinking.toward(drop, self.dt)
