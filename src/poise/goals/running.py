@@ -56,6 +56,9 @@ BEGINS, RAMP = 0.5, 0.5
 STEADY, LONGER = 2.0, 0.0128
 """Above this speed [m/s] flights get longer, so much for each m/s [s]."""
 
+FADES = 0.25
+"""Above `STEADY` the leg pushes at the middle of its sole again, once so much faster [m/s]."""
+
 
 def time_on_ground(flight: float, sinks: float) -> float:
     """How long a mass is on a spring that stops its fall after so many meters, both ways [s]."""
@@ -86,6 +89,12 @@ def _flight(observed: Observation, flight: float, speed: float) -> float:
     return flight + LONGER * max(_asked_speed(observed, speed) / observed.body.tempo - STEADY, 0.0)
 
 
+def _pushes_ahead(observed: Observation, toes: float, speed: float) -> Array:
+    """From the middle of the sole to where the leg pushes [m], shape (2,)."""
+    fast = (_asked_speed(observed, speed) / observed.body.tempo - STEADY) / FADES
+    return toes * observed.body.scale * min(max(1.0 - fast, 0.0), 1.0) * observed.body.forward[:2]
+
+
 @reads("swing")
 @dataclass(frozen=True)
 class Bounce(Goal):
@@ -99,6 +108,7 @@ class Bounce(Goal):
         speed: Asked for [m/s].
         gain: How fast a wrong speed is mended on the ground [1/s].
         foot: That carries.
+        toes: How far ahead of the middle of its sole it pushes, at up to 2 m/s [m].
     """
 
     weight: float
@@ -108,6 +118,7 @@ class Bounce(Goal):
     speed: float = 0.0
     gain: float = 1.0
     foot: str = "stance"
+    toes: float = 0.0
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body, r, v = observed.body, observed.com, observed.com_velocity
@@ -123,6 +134,7 @@ class Bounce(Goal):
         force = stiffness * below
         force = min(max(force, 0.0), HARDEST * GRAVITY)
         away = r - observed.place(observed.foot(self.foot))
+        away[:2] -= _pushes_ahead(observed, self.toes, self.speed)
         across = force * away[:2] / max(float(away[2]), 0.3 * body.com_height)
         loaded = min(1.0, force / GRAVITY)
         across += self.gain / tempo * loaded * (_asked_velocity(observed, self.speed) - v[:2])
@@ -190,6 +202,7 @@ class PlaceFoot(Goal):
         aside: Distance from the line under the center of mass, to its own side [m].
         horizon: Of the height [s].
         max_acceleration: Largest acceleration asked of the foot [m/s²].
+        toes: As in `Bounce`.
     """
 
     weight: float
@@ -204,6 +217,7 @@ class PlaceFoot(Goal):
     aside: float = 0.0
     horizon: float = 0.05
     max_acceleration: float = 150.0
+    toes: float = 0.0
 
     def objectives(self, observed: Observation) -> list[Objective]:
         foot, left = foot_in_air(observed, observed.memory[self.foot]), self._left(observed)
@@ -261,6 +275,7 @@ class PlaceFoot(Goal):
         ahead = (0.5 * self._on_ground(observed) + LAG * tempo) * v
         ahead += self.gain * tempo * (v - _asked_velocity(observed, self.speed))
         ahead += observed.memory.get("ahead", 0.0) * observed.body.forward[:2]
+        ahead -= _pushes_ahead(observed, self.toes, self.speed)
         aside = self.aside * observed.body.scale * outward(observed, side)
         return observed.com[:2] + left * v + ahead + aside
 

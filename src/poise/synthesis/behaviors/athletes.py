@@ -42,6 +42,8 @@ LIGHT = 0.0871
 along the ground, friction then points the other way, and the leg cannot bear."""
 NEARLY = 0.03
 """The heel may rise in the last part of the thrust, in parts of the height at rest."""
+TOES = 0.02
+"""A runner's leg pushes so far ahead of the middle of its sole [m]: that spares the knee and stretches the leg."""
 ARMS_SWING = 2.0
 """A runner's arms swing so far for each meter that the foot is ahead [rad/m]."""
 ARMS_ASIDE = 0.2
@@ -206,12 +208,12 @@ def _run(options: Options) -> Scenario:
     gait = (options["flight"], options["sinks"], style.height, options["speed"])
     swings = 2.0 * options["flight"] + time_on_ground(options["flight"], options["sinks"])
     places = tuple(
-        PlaceFoot(style.foot, *gait, foot, swings, options["lift"], style.gain, style.apart)
+        PlaceFoot(style.foot, *gait, foot, swings, options["lift"], style.gain, style.apart, toes=TOES)
         for foot in ("stance", "swing")
     )
     limbs = (MirrorHips(style.arms, ARMS_SWING, aside=ARMS_ASIDE), Bent(0.3, ("left_elbow", "right_elbow"), -95.0))
     take_off = partial(swap_legs, speed=options["speed"])
-    machine = _machine("run", take_off, style, Bounce(3000.0, *gait, style.on_ground), places, limbs, LIGHT)
+    machine = _machine("run", take_off, style, Bounce(3000.0, *gait, style.on_ground, toes=TOES), places, limbs, LIGHT)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
 
