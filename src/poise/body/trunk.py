@@ -129,7 +129,9 @@ def _chest(tree: JointTree, root: int, hubs: list[int], pairs: list[Pair]) -> in
     bearing = {hub for hub, a, b in pairs if hub != root and tree.named((hub, a, b)) & {"arm", "leg"}}
     rising = {p[0] for p in pairs if not bearing and p[0] != root and _rises(tree, p)}
     if rising and any(hub not in (root, *rising) for hub, _, _ in pairs):  # feelers and ears of what has arms below
-        hubs, pairs = ([hub for hub in hubs if hub not in rising], [p for p in pairs if p[0] not in rising])
+        below = {j for hub in rising for j in tree.skeleton.ancestors(hub)}
+        pairs = [p for p in pairs if p[0] not in rising]
+        hubs = [hub for hub in hubs if hub in below - rising] or [hub for hub in hubs if hub not in rising]
     bearing = bearing or _bears_front_legs(tree, root, pairs)
 
     def last(of: Iterable[int]) -> int:
