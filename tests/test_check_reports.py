@@ -372,7 +372,9 @@ def test_the_page_needs_nothing_else_and_escapes_every_name(hop: ClipReport) -> 
 
 
 @needs_page
-def test_a_clip_of_which_a_part_is_not_judged_does_not_just_pass(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_clip_of_which_a_part_is_not_judged_does_not_just_pass(
+    hop: ClipReport, capsys: pytest.CaptureFixture[str]
+) -> None:
     lost = Finding("contacts", 0.0, 0.7, ((20, 39),), "No support was found", (), "flight 1", False)
     report = ClipReport("a.bvh", "", "pass", (lost,), {"frames": 100})
     assert report.unsupported == pytest.approx(0.2)
@@ -383,6 +385,10 @@ def test_a_clip_of_which_a_part_is_not_judged_does_not_just_pass(capsys: pytest.
     said = capsys.readouterr().out
     assert said.startswith("in part a.bvh")
     assert "1 pass, 1 in part, 0 fail" in said
+    both = [replace(hop, verdict="pass", findings=found) for found in ((lost,), ())]
+    text = page(both, compare([]), load_profile("realistic"))
+    assert text.count('class="in-part"') == text.count('<tr class="pass"') + text.count('<section class="pass"') == 2
+    assert ".in-part .badge" in text
 
 
 def test_a_clip_that_lies_on_what_is_not_there_says_how_long_it_is_not_judged() -> None:

@@ -12,9 +12,10 @@ pytest.importorskip("websockets")
 
 import poise
 from poise.core.errors import InvalidValue
-from poise.filter.forces import CARRYING, carrying
+from poise.filter.forces import CARRYING, Push, carrying
 from poise.show.live_synthesis import LiveSynthesis
 from poise.show.page import has_page
+from poise.show.synthesis_scene import title_of
 from poise.synthesis.behaviors import BEHAVIORS
 from poise.synthesis.run import SynthesisResult
 from poise.synthesis.scene_file import scene_of
@@ -119,3 +120,11 @@ def test_a_figure_with_a_skin_is_shown_in_it_and_held_by_its_joints() -> None:
     body = track.character.bodies[3]
     hand = source.grab(0, body.joint, np.zeros(3), places[body.joint])
     assert hand.body == body.name
+
+
+def test_a_live_page_has_the_title_of_a_recording() -> None:
+    push = Push("chest", (100.0, 0.0, 0.0), 0.0, 0.1)
+    source = LiveSynthesis(BEHAVIORS["balance"], seconds=0.03, options={"friction": 0.5}, pushes=[push])
+    title = source.scene().title
+    assert title == "poise synthesize balance · chest 100 0 0 N @0+0.1 · friction=0.5"
+    assert title_of(source.play(lambda: True)) == title

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,11 @@ from poise.body.character import Character, fit
 from poise.cli import app
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
-from poise.core.motion import Motion
+from poise.core.motion import Evidence, Motion
 from poise.filter.forces import Push
 from poise.locomotion import Locomotion, Toward, Walker, build, load, retrieve, scripted, walk
 from poise.locomotion.cycles import PHASES, clips_of, cycles_of, mirrored
+from poise.locomotion.examples import KEY, MEAN_STAND
 from poise.phases.points import pelvis
 from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
@@ -297,3 +299,19 @@ def test_a_shoved_walker_goes_on(tmp_path: Path) -> None:
     path = poise.load(out).world[0][:, 0]
     assert path[-1, 1] > 0.15
     assert path[:, 2].min() > 0.7 * path[0, 2]
+
+
+def test_a_walker_built_before_a_stand_was_made_is_told(examples: Locomotion, tmp_path: Path) -> None:
+    file, old = tmp_path / "walker.npz", tmp_path / "old.npz"
+    examples.save(file)
+    source = examples.motion.source
+    assert source is not None
+    table = source.evidence[KEY].value | {"notes": [f"no clip stands still: {MEAN_STAND}"]}
+    replace(
+        examples, motion=replace(examples.motion, source=replace(source, evidence={KEY: Evidence(table, 1.0, "")}))
+    ).save(old)
+    for which, is_told in ((file, False), (old, True)):
+        words = ["walk", str(which), "-o", str(tmp_path / f"{which.stem}.bvh"), "--seconds", "0.2"]
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+        assert ("built by an earlier version" in " ".join(done.output.split())) == is_told

@@ -12,6 +12,7 @@ import poise.io
 from poise.body import fit
 from poise.body.character import Character, figure, figure_skeleton
 from poise.body.posing import body_positions
+from poise.cli.synthesized import summarize_synthesis
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.filter.forces import Push
@@ -26,7 +27,7 @@ from poise.show.scene import Polygon
 from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.poses import places_of, standing, stands, upright
+from poise.synthesis.poses import places_of, sole_points, standing, stands, upright
 from poise.synthesis.prepared import prepared, soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
@@ -382,3 +383,31 @@ def test_legs_that_end_at_the_shin_stand_on_soles() -> None:
     result = synthesize("balance", seconds=1.5, character=character)
     assert result.figures[0].fell is None
     assert np.abs(result.trace.com[-1, 0] - result.trace.com[0, 0]).max() < 0.03
+
+
+STRADDLES = {"LeftUpLeg": (np.radians(20.0), 0.0, 0.0), "RightUpLeg": (-np.radians(20.0), 0.0, 0.0)}
+
+
+def test_legs_that_straddle_at_rest_stand_below_the_hips() -> None:
+    """Skeletons of CMU rest with legs 20° apart from the vertical: the weight never came over one foot."""
+    who = foreign(STRADDLES)
+    state = State(model_of(who)).at(standing(who), np.zeros(who.nv))
+    left, right = (state.points[sole_points(who, side), :2].mean(axis=0) for side in ("left", "right"))
+    assert np.linalg.norm(left - right) < 0.3
+    assert [v.name for v in synthesize("one-foot", who, seconds=2.0).visits] == ["shift", "lift"]
+
+
+def test_feet_too_far_apart_for_one_foot_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    who = figure("adult")
+    result = synthesize("one-foot", who, seconds=0.05)
+    summarize_synthesis(result, None)
+    assert "apart" not in capsys.readouterr().out
+    bodies = [
+        replace(b, offset=b.offset * np.array([1.0, 5.0, 1.0]))
+        if n in (who.roles["left_hip"], who.roles["right_hip"])
+        else b
+        for n, b in enumerate(who.bodies)
+    ]
+    result = synthesize("one-foot", replace(who, bodies=tuple(bodies)), seconds=0.05)
+    summarize_synthesis(result, None)
+    assert "Its weight never came over one foot: its feet stand 0." in capsys.readouterr().out

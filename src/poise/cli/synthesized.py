@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DEEP = 0.005
 """A point deeper than this in a thing is reported by name [m]."""
+FAR_APART = 0.8
+"""Feet are far apart above this part of a leg [1]: at 0.25 the weight came over one foot, at 0.9 and 2 it did not."""
 
 
 def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live: bool = False) -> None:
@@ -23,6 +25,7 @@ def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live
         f"{output or d['behavior']}: {d['seconds']:.2f} s, {result.motion.skeleton.joint_count} joints, "
         f"{d['step_ms']['median']:.2f} ms a step ({d['realtime_factor']:.1f} × real time)",
         _falls(result),
+        *_one_foot(result),
         *_speed(result),
     ]
     if output is not None and len(result.figures) > 1:
@@ -78,6 +81,27 @@ def _falls(result: SynthesisResult) -> str:
             outcome = "had not fallen"
         return f"{outcome.capitalize()}."
     return f"{', '.join(f'{f.name} {f.outcome}' for f in result.figures)}.".capitalize()
+
+
+def _one_foot(result: SynthesisResult) -> list[str]:
+    """Why a figure that was to stand on one foot did not, if its feet stood too far apart for its legs."""
+    from poise.physics import State
+    from poise.physics.mujoco_backend import model_of
+    from poise.synthesis.behaviors.balance import ONE_FOOT
+    from poise.synthesis.poses import SIDES, sole_points
+
+    if result.report["behavior"] != ONE_FOOT.name or any(v.name == "lift" for v in result.visits):
+        return []
+    who = result.character
+    state = State(model_of(who)).at(result.q[0], result.v[0])
+    left, right = (state.points[sole_points(who, side), :2].mean(axis=0) for side in SIDES)
+    apart = math.dist(left, right)
+    if apart < FAR_APART * who.leg_length:
+        return []
+    return [
+        f"Its weight never came over one foot: its feet stand {apart:.2f} m apart, which is far for legs of "
+        f"{who.leg_length:.2f} m."
+    ]
 
 
 def _speed(result: SynthesisResult) -> list[str]:

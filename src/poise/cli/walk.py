@@ -140,6 +140,7 @@ def walk(
     from poise.filter.forces import parse_push
     from poise.locomotion import Walking, load
     from poise.locomotion import walk as walk_on
+    from poise.locomotion.examples import MEAN_STAND
     from poise.terrain import Terrain
     from poise.world import World
 
@@ -161,6 +162,11 @@ def walk(
     if sum(x is not None for x in (to, path, script)) > 1:
         raise InvalidValue("--to, --path and --script exclude each other; give one of them.")
     examples = load(file)
+    if any(MEAN_STAND in n for n in examples.notes):
+        note(
+            f"warning: {file.name} was built by an earlier version, so the figure crouches where it stands; to have it "
+            "stand upright, build it again from its clips: poise locomotion build CLIP… -o WALKER."
+        )
     pushes = [parse_push(p) for p in push or ()]
     ground = Terrain.parse(terrain)
     if live:

@@ -23,6 +23,8 @@ from poise.locomotion.cycles import PHASES, Cycle, clips_of, cycles_of, mirrored
 
 KEY = "locomotion"
 """Name under which the table of a controller stands in its file."""
+MEAN_STAND = "the mean pose of the slowest walk is used instead"
+"""What a file notes that was built when a stand was still the mean pose of a walk: its figure crouches, arms ahead."""
 MOST = 64
 """Examples that are kept at most; of more, those closest to others are left out."""
 WIDTH = 0.1

@@ -89,12 +89,17 @@ def _overview(reports: Sequence[ClipReport]) -> str:
     rows = []
     for number, report in enumerate(reports):
         rows.append(
-            f'<tr class="{report.verdict}"><td><span class="badge">{report.label}</span></td>'
+            f'<tr class="{_look(report)}"><td><span class="badge">{report.label}</span></td>'
             f'<td><a href="#clip-{number}">{escape(report.name)}</a></td>'
             f'<td class="number">{_length(report)}</td><td>{_chips(report)}</td></tr>'
         )
     head = '<tr><th></th><th>clip</th><th class="number">frames</th><th>findings</th></tr>'
     return f'<section class="overview"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></section>'
+
+
+def _look(report: ClipReport) -> str:
+    """Class of a clip in the style sheet: what is judged in part neither looks like a pass nor is hidden as one."""
+    return report.label.replace(" ", "-")
 
 
 def _length(report: ClipReport) -> str:
@@ -144,7 +149,7 @@ def _section(report: ClipReport, number: int, player: str) -> str:
     parts.append(_gait(report))
     if notes := (*report.notes, *report.unjudged):
         parts.append("<h3>Worth knowing</h3>" + "".join(f"<p>{escape(n)}</p>" for n in notes))
-    return f'<section class="{report.verdict}" id="clip-{number}">{"".join(parts)}</section>'
+    return f'<section class="{_look(report)}" id="clip-{number}">{"".join(parts)}</section>'
 
 
 def _facts(report: ClipReport) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from poise.show.look import FIGURE_COLORS
 from poise.show.motion_scene import LIVE_VERTICES, skins_on
 from poise.show.protocol import Moment
 from poise.show.scene import Control, Plot, Prop, Scene, Series, Skinned, Style, Track
-from poise.show.synthesis_scene import LAYERS, ground_of, props_at
+from poise.show.synthesis_scene import LAYERS, ground_of, props_at, run_title
 from poise.synthesis.behaviors.behavior import Behavior
 from poise.synthesis.figure import Settings
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
@@ -125,7 +125,9 @@ class LiveSynthesis:
                 ("Force that holds the root", "N"),
             )
         )
-        title = f"poise synthesize {self._behavior.name}"
+        chosen, settings = self._behavior.chosen(self._options), self._settings
+        mass, pushes = world.figures[0].character.mass, list(self._run.get("pushes", ()))
+        title = run_title(self._behavior.name, chosen, pushes, mass, settings.is_literal, asdict(settings))
         return Scene(
             np.array([world.time]),
             tuple(tracks),

@@ -6,8 +6,9 @@ Walls and floors are plates; holds, bars and balls are bodies.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from poise.body.posing import body_poses
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.filter.forces import Push
+from poise.filter.forces import Force, Push
 from poise.goals.surroundings import INSTANT, Hold, Surface
 from poise.goals.surroundings import Scene as GoalScene
 from poise.show.camera import VIEWS, travel_heading
@@ -247,25 +248,39 @@ def scene_of_synthesis(result: SynthesisResult, *, title: str = "") -> Scene:
 
 def title_of(result: SynthesisResult) -> str:
     """What tells one run from another: the behavior, what pushed, and what was not as usual."""
-    d, first = result.report.data, result.figures[0].character
-    usual = BEHAVIORS[d["behavior"]].options if d["behavior"] in BEHAVIORS else d["settings"]["options"]
-    changed = [
-        f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
-        for k, v in d["settings"]["options"].items()
-        if usual.get(k) != v
-    ]
-    pushes = [
+    d = result.report.data
+    options, settings = d["settings"]["options"], d["settings"]
+    return run_title(d["behavior"], options, result.pushes, result.figures[0].character.mass, d["is_literal"], settings)
+
+
+def run_title(
+    behavior: str, options: Mapping[str, Any], pushes: Sequence[Force], mass: float, is_literal: bool,
+    settings: Mapping[str, Any],
+) -> str:  # fmt: skip
+    """The title of a run, in a recording and in a live page.
+
+    Args:
+        behavior: Its name.
+        options: Of the behavior.
+        pushes: Those that the run was given.
+        mass: Of the first figure [kg].
+        is_literal: Whether the goals are the paper's own.
+        settings: "engine" and "responsiveness" of the run.
+    """
+    usual = BEHAVIORS[behavior].options if behavior in BEHAVIORS else options
+    changed = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in options.items() if usual.get(k) != v]
+    given = [
         f"{p.body} {' '.join(f'{v:g}' for v in p.force)} N @{p.start:g}+{p.duration:g}"
-        for p in result.pushes
+        for p in pushes
         if isinstance(p, Push)
     ]
     others = [
-        f"{first.mass:.3g} kg" if abs(first.mass - PERSON_MASS) > 0.05 else "",
-        "literal" if d["is_literal"] else "",
-        "on MuJoCo" if d["settings"]["engine"] == "mujoco" else "",
-        f"responsiveness {d['settings']['responsiveness']:g}" if d["settings"]["responsiveness"] != 1.0 else "",
+        f"{mass:.3g} kg" if abs(mass - PERSON_MASS) > 0.05 else "",
+        "literal" if is_literal else "",
+        "on MuJoCo" if settings["engine"] == "mujoco" else "",
+        f"responsiveness {settings['responsiveness']:g}" if settings["responsiveness"] != 1.0 else "",
     ]
-    parts = [f"poise synthesize {d['behavior']}", *pushes, *changed, *(o for o in others if o)]
+    parts = [f"poise synthesize {behavior}", *given, *changed, *(o for o in others if o)]
     return textwrap.shorten(" · ".join(parts), LONGEST_TITLE, placeholder=" …")
 
 

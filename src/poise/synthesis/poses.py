@@ -27,8 +27,11 @@ HIGH = 0.2
 """Ankles higher over the soles than this part of the hips' height are those of legs that stand on their toes."""
 INSIDE = (0.2, 0.8)
 """The center of mass of a figure that stands is between these parts of the soles' length from the heels."""
-PLUMB = 0.92
-"""Cosine of how far a leg of a rest pose that is kept may lean."""
+PLUMB = 0.96
+"""Cosine of how far a leg of a rest pose that is kept may lean. Legs that straddle further, 20° in some files, are put
+below the hips: from there the weight never comes over one foot."""
+TRUNK_PLUMB = 0.92
+"""Cosine of how far a trunk may lean and count as upright."""
 SEPARATE = 0.02
 """Places of left and right joints nearer than this part of a leg do not tell the sides."""
 SHORTEST = 0.15
@@ -66,7 +69,7 @@ def upright(character: Character) -> Array:
     tried = [_put_together(character, begun) for begun in (rest, _in_the_middle(character))]
     standing = [turned for turned in tried if turned is not None and stands(character, turned)]
     if standing:  # some rest in the middle of a stride, leaning
-        return max(standing, key=lambda turned: min(_steepness(character, turned), PLUMB))
+        return max(standing, key=lambda turned: min(_steepness(character, turned), TRUNK_PLUMB))
     raise InvalidValue(
         "This figure does not stand: in its skeleton's rest pose trunk or legs lie, and with legs straight and "
         "joints in the middle its feet are not level. Fit the character to a clip in which it stands."
