@@ -307,7 +307,7 @@ def on_toes(seed: int) -> Skeleton:
 
 @first_cases(1, "seed", range(4))
 def test_the_ankles_of_a_figure_on_its_toes_do_not_touch(seed: int) -> None:
-    """An ankle over no heel has a point at the end of its shin: it is no sole, and a fallen figure does not sink in."""
+    """An ankle over no heel has a point at the end of its shin; it is no sole."""
     still = motion(on_toes(seed), {}, frames=240)
     character = fit(still)
     ankles = [character.bodies[character.roles[f"{side}_foot"]].joint for side in ("left", "right")]
@@ -329,6 +329,7 @@ def test_the_ankles_of_a_figure_on_its_toes_do_not_touch(seed: int) -> None:
 
 @first_cases(1, "seed, way", [(seed, way) for seed in range(4) for way in ((-1.0, 0.0), (1.0, 0.0), (0.0, 1.0))])
 def test_a_figure_on_its_toes_lies_on_its_ankles_when_it_falls(seed: int, way: tuple[float, float]) -> None:
+    """The points at the ends of its shins keep them above the floor."""
     still = motion(on_toes(seed), {}, frames=240)
     character = fit(still)
     ankles = [character.bodies[character.roles[f"{side}_foot"]].joint for side in ("left", "right")]

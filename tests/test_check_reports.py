@@ -414,6 +414,7 @@ def test_the_rate_that_a_check_names_is_the_one_that_info_names(monkeypatch: pyt
     assert found.measure == pytest.approx(36.0 / walk.fps)
 
 
+@needs_page
 def test_the_page_of_one_clip_has_no_table_of_clips(hop: ClipReport) -> None:
     assert "input" not in outline([hop], load_profile("realistic")).tags
 
