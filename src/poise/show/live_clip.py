@@ -28,7 +28,7 @@ from poise.physics.state import State
 from poise.show.live import body_at, body_of, push_of
 from poise.show.look import ARROW_COLOR, force_scale, limbs_of
 from poise.show.motion_scene import LIVE_VERTICES, skins_of
-from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SIDE_COLORS, SUPPORT_COLOR
+from poise.show.physics import COM_COLOR, FORCE_COLOR, LAYERS, LEAST_FORCE, ROW_COLOR, SUPPORT_COLOR, side_color
 from poise.show.protocol import Moment
 from poise.show.result_scene import SIMULATED_COLOR
 from poise.show.scene import (
@@ -371,8 +371,7 @@ OTHERS = "rest of the body"
 
 def contact_rows(character: Character) -> tuple[Row, ...]:
     """A row of the timeline for each leg, and one for all else that touches the ground; `who_touches` fills them."""
-    colors = [next((c for s, c in SIDE_COLORS.items() if leg.startswith(s)), ROW_COLOR) for leg in _legs(character)]
-    rows = [Row(leg.replace("_", " "), color) for leg, color in zip(_legs(character), colors)]
+    rows = [Row(leg.replace("_", " "), side_color(leg)) for leg in _legs(character)]
     return (*rows, Row(OTHERS, ROW_COLOR))
 
 

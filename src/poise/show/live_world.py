@@ -76,7 +76,7 @@ class LiveWorld:
         self._walk_values = {c.name: float(c.value) for c in self._walk_controls}
         self._pace = self._walk_values.get("speed") or (self._walkers[0].examples.walk if self._walkers else 0.0)
         self._there: list[tuple[Walking, Commands]] = []  # those on their way to a place
-        self._way = np.zeros((0, 2))  # dots on the way, the place itself last
+        self._way = np.zeros((0, 2))  # dots still ahead on the way, the place itself last
         bodies = dict.fromkeys(shape.body for shape in world.bodies.shapes)
         things = zip(bodies, world.things(len(world.track) - 1))
         self._scene_bodies = [body for body, thing in things for _ in props_of_thing(thing)]  # one a track
@@ -107,6 +107,7 @@ class LiveWorld:
             while is_complete and world.time < self._seconds - 1e-9:
                 self._go_there()
                 world.step()
+                self._drop_passed_dots()
                 is_complete = watch()
         except KeyboardInterrupt:
             is_complete = False
@@ -166,6 +167,7 @@ class LiveWorld:
             places = places_of(THERE, value)
             self._there = [(one, Toward(places, speed).begin()) for one in self._walkers]
             self._way = _dots(np.vstack([self._walkers[0].walker.place, places]))
+            self._drop_passed_dots()
             self._walk_values |= {"speed": speed, "direction": 0.0, "turn": 0.0}
             return self._walk_values
         if name in self._walk_values:
@@ -202,13 +204,16 @@ class LiveWorld:
             driver.velocity = speed * math.cos(aside), speed * math.sin(aside)
             driver.turn = math.radians(self._walk_values["turn"])
 
+    def _drop_passed_dots(self) -> None:
+        """Forget the dots that the first of those that walk has come to."""
+        for one in self._walkers[:1]:
+            near = 0.5 * one.examples.leg_length
+            while len(self._way) > 1 and np.linalg.norm(self._way[0] - one.walker.place) < near:
+                self._way = self._way[1:]
+
     def _way_places(self) -> tuple[Array, Array]:
         """Where the place to walk to, and the dots on the way there, are [m], shapes (1, 3) and (DOTS, 3)."""
-        one, marks = self._walkers[0], np.full((DOTS + 1, 3), np.nan)
-        near = 0.5 * one.examples.leg_length
-        while len(self._way) > 1 and np.linalg.norm(self._way[0] - one.walker.place) < near:
-            self._way = self._way[1:]
-        way = self._way[::-1]
+        marks, way = np.full((DOTS + 1, 3), np.nan), self._way[::-1]
         marks[: len(way), :2], marks[: len(way), 2] = way, self._world.terrain.heights(way, self._world.time)
         return marks[:1], marks[1:]
 

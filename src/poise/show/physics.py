@@ -232,10 +232,9 @@ def _rows(analysis: Analysis) -> list[Row]:
     times = analysis.times
     rows: list[Row] = []
     for k, name in enumerate(analysis.support_names):
-        spans = _spans(analysis.supports[:, k], times)
+        spans = spans_of(analysis.supports[:, k], times)
         if spans:
-            side = next((c for s, c in SIDE_COLORS.items() if name.startswith(s)), ROW_COLOR)
-            rows.append(Row(name.replace("_", " "), side, spans))
+            rows.append(Row(name.replace("_", " "), side_color(name), spans))
     flights = tuple((f.start_s, f.end_s, f"{f.gravity_g:.2f} g") for f in analysis.flights)
     if flights:
         rows.append(Row("flight", BALLISTIC_COLOR, flights))
@@ -248,7 +247,13 @@ def _rows(analysis: Analysis) -> list[Row]:
     return rows
 
 
-def _spans(flags: npt.NDArray[np.bool_], times: Array) -> tuple[tuple[float, float, str], ...]:
+def side_color(limb: str) -> Color:
+    """The color of a limb's row in the timeline: that of its side, as its name says it."""
+    return next((color for side, color in SIDE_COLORS.items() if limb.startswith(side)), ROW_COLOR)
+
+
+def spans_of(flags: npt.NDArray[np.bool_], times: Array) -> tuple[tuple[float, float, str], ...]:
+    """First and last time of each run of flags [s], without a word."""
     return tuple((float(times[a]), float(times[b]), "") for a, b in runs(flags))
 
 

@@ -13,10 +13,9 @@ from poise.body.posing import body_poses, q_to_motion
 from poise.core import rotations
 from poise.core.typing import Array
 from poise.filter.forces import Companion, Thing
-from poise.phases.points import runs
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
 from poise.show.motion_scene import LIVE_VERTICES, MAX_VERTICES, skins_on
-from poise.show.physics import ROW_COLOR, SIDE_COLORS
+from poise.show.physics import side_color, spans_of
 from poise.show.scene import Arrow, Ball, Box, Color, Cylinder, Prop, Row, Scene, Shape, Skinned, Style, Track
 from poise.terrain import Terrain
 from poise.world import World
@@ -55,17 +54,16 @@ def scene_of_world(world: World, *, title: str = "", is_now: bool = False) -> Sc
 def _rows(
     companions: Sequence[Companion], terrain: Terrain, times: Array, pushes: tuple[tuple[float, float, str], ...]
 ) -> tuple[Row, ...]:
-    """Pushes, and when which leg of the first figures stands on the ground."""
+    """Rows of the timeline: pushes, and when each leg of the first figures stands on the ground."""
     rows = [Row("pushes", ARROW_COLOR, pushes)] if pushes else []
     for c in companions[:MOST_FIGURES] if len(times) > 1 else ():
         touch = touching(q_to_motion(c.character, c.q, times), c.character, terrain=terrain)
         bodies = np.array([p.body for p in c.character.contact_points], dtype=np.intp)
         for limb in (x for x in c.character.limbs if x.kind == "leg"):
             stands = np.asarray(touch.flags[:, np.isin(bodies, limb.bodies)].any(axis=1))
-            spans = tuple((float(times[a]), float(times[b]), "") for a, b in runs(stands))
             name = limb.name.replace("_", " ")
-            color = next((x for side, x in SIDE_COLORS.items() if name.startswith(side)), ROW_COLOR)
-            rows.append(Row(f"{c.name}: {name}" if len(companions) > 1 else name, color, spans))
+            name = f"{c.name}: {name}" if len(companions) > 1 else name
+            rows.append(Row(name, side_color(limb.name), spans_of(stands, times)))
     return tuple(rows)
 
 
