@@ -352,8 +352,8 @@ def test_a_foot_that_steps_comes_down_where_it_is_although_the_goal_goes_on() ->
 
 
 def test_a_report_does_not_depend_on_how_many_frames_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def told(together: int) -> dict[str, object]:
-        monkeypatch.setattr(report, "TOGETHER", together)
+    def told(at_once: int) -> dict[str, object]:
+        monkeypatch.setattr(report, "FRAMES_AT_ONCE", at_once)
         clip, shove = sample_clip("walk", 1.5), Push("chest", force=(0.0, 1500.0, 0.0), start=0.4, duration=0.2)
         data = simulate(clip, pushes=[shove]).report.data
         assert data["fall"] is not None, "else nobody falls, and one of the cases is not tried"

@@ -235,7 +235,7 @@ class Footing:
         return np.where(self.stands, np.hypot(ways[:, 0], ways[:, 1]), 0.0)
 
     def keep(self, moved: Array) -> None:
-        """Hold points that stand where they are, though the reference moves its own by so much [m], shape (P, 2)."""
+        """Keep points that stand at their places, though their reference has moved by so much [m], shape (P, 2)."""
         self._offset[:, :2] -= np.where((self.stands | self.held)[:, None], moved, 0.0)
 
     def begin_at(self, goal_shift: Pair) -> None:

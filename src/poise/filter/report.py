@@ -71,8 +71,8 @@ class Report:
         write_atomically(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
 
 
-TOGETHER = 256
-"""The numbers of so many frames are computed at once."""
+FRAMES_AT_ONCE = 256
+"""The numbers of so many frames are computed together."""
 
 
 class Recorder:
@@ -95,13 +95,13 @@ class Recorder:
         self._now = figure.q.copy()
         self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
         self._energy, self._work = np.full(frames, np.nan), np.zeros(frames)
-        # of some frames, until `_measure` turns them into the numbers above, all at once
-        self._raw: list[int] = []
-        P = len(lowest)
-        self._wrench = np.zeros((TOGETHER, 6))
-        self._forces, self._normals, self._velocities = np.zeros((3, TOGETHER, P, 3))
-        self._gaps, self._heights = np.zeros((2, TOGETHER, P))
-        self._flags = np.zeros((TOGETHER, P), dtype=np.bool_)
+        # the frames that `_measure` will turn into the numbers above, and what it needs of each
+        self._pending: list[int] = []
+        shape = FRAMES_AT_ONCE, len(lowest)
+        self._wrench = np.zeros((FRAMES_AT_ONCE, 6))
+        self._forces, self._normals, self._velocities = np.zeros((3, *shape, 3))
+        self._gaps, self._heights = np.zeros((2, *shape))
+        self._flags = np.zeros(shape, dtype=np.bool_)
 
     def record(self, k: int, seconds: float) -> None:
         """Take in frame k, after the figure has stepped to frame k + 1."""
@@ -117,8 +117,8 @@ class Recorder:
         # the step in which a fall begins was still held
         if figure.fall is not None and figure.problem.values.is_falling:
             self._energy[k], self._work[k] = self._energies(last)
-        row, contacts = len(self._raw), last.step.contacts
-        self._raw.append(k)
+        row, contacts = len(self._pending), last.step.contacts
+        self._pending.append(k)
         self._wrench[row] = last.result.torque[:6]
         if figure.fall is None:
             self._wrench[row] -= last.reference.torque[:6]
@@ -126,13 +126,13 @@ class Recorder:
         self._forces[row, contacts.points], self._normals[row, contacts.points] = last.result.forces, contacts.normals
         self._velocities[row], self._gaps[row] = last.velocities, last.gaps
         self._heights[row], self._flags[row] = last.reference.points[:, 2] - figure.floor, last.reference.flags
-        if len(self._raw) == TOGETHER:
+        if len(self._pending) == FRAMES_AT_ONCE:
             self._measure()
 
     def _measure(self) -> None:
-        """Turn what was kept of the last frames into their numbers."""
-        frames, n = np.array(self._raw, dtype=np.int64), len(self._raw)
-        self._raw = []
+        """Turn what was kept of the pending frames into their numbers."""
+        frames, n = np.array(self._pending, dtype=np.int64), len(self._pending)
+        self._pending = []
         self._root_force[frames] = np.linalg.norm(self._wrench[:n, :3], axis=1)
         self._root_moment[frames] = np.linalg.norm(self._wrench[:n, 3:], axis=1)
         forces, normals, gaps, is_held = self._forces[:n], self._normals[:n], self._gaps[:n], ~self._falls[frames, None]

@@ -418,7 +418,7 @@ class Playback:
         return self._schedule.track
 
     def touch(self, frame: float) -> Touch:
-        """Contacts of the clip at a place between two frames."""
+        """Contacts of the clip in the frame before a place between two frames, or at it."""
         return self._schedule.touch(int(frame))
 
     def points(self, q: Array) -> Array:

@@ -12,14 +12,11 @@ Quantities are those of the block "Frame".
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from poise.core import rotations
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.native import Block
 from poise.physics import bodies
-
-Indices = npt.NDArray[np.int64]
 
 
 def pass_by(f: Block) -> None:
@@ -40,14 +37,21 @@ def _landings(f: Block) -> Array:
     return landings
 
 
-def _eased(s: float) -> tuple[float, float]:
-    """Part of an eased way, and its derivative."""
-    s = min(max(s, 0.0), 1.0)
-    return rotations.eased(s), 6.0 * s * (1.0 - s)
+def _eased(s: float) -> float:
+    """Part of an eased way, s² (3 − 2 s); 0 before it and 1 after it."""
+    return rotations.eased(min(max(s, 0.0), 1.0))
+
+
+def _eased_rate(s: float) -> float:
+    """Its derivative, 6 s (1 − s); 0 before and after the way."""
+    return 6.0 * s * (1.0 - s) if 0.0 < s < 1.0 else 0.0
 
 
 def _shift_rates(f: Block) -> Array:
-    """How fast swinging points come from the offset they left with to that of their landing [m/s], shape (P, 2)."""
+    """How fast swinging points come from the offset they left with to that of their landing [m/s], shape (P, 2).
+
+    That is 6 s (1 − s)² / t for each meter between them: s is the progress of the swing, t the time to contact.
+    """
     r, s = f.reference, f.reference.progress[:, None]
     landing = f.moved[:2] + (0.0 if f.is_planned else f.foot_shift)
     rate = 6.0 * s * (1.0 - s) ** 2 / np.maximum(r.times_to_contact, f.dt)[:, None]
@@ -55,8 +59,14 @@ def _shift_rates(f: Block) -> Array:
     return np.where(swings[:, None], rate * (landing - f.left_with[:, :2]), 0.0)
 
 
-def _bend_way(f: Block, foot: Indices, other: Indices) -> None:
-    """Bend the way of a foot that swings around the other one."""
+def _bend_way(f: Block, foot: Index, other: Index) -> None:
+    """Bend the way of a foot that swings around the other one.
+
+    The way begins at 0, passes the other foot at b, and ends at w. At x it is moved aside by
+    lacks e(x / b) (1 − e(y)) + crosses e(y), where y = (x − b) / (w − b) and e eases from 0 to 1 (`_eased`). `lacks` is
+    the room that is missing where it passes, none if the way begins or ends there; `crosses` is how much too far across
+    it would land. The speed aside follows from the speed along the way.
+    """
     r, landings = f.reference, _landings(f)
     if (r.flags[foot] | f.held[foot] | ~np.isfinite(landings[foot, 0])).any():
         return
@@ -76,18 +86,18 @@ def _bend_way(f: Block, foot: Indices, other: Indices) -> None:
     crosses = max(0.0, min(-f.pass_cross, side * clear) - lands)
     passed = max(behind, 0.0)
     lacks = max(0.0, min(width, side * clear) - left - min(passed / whole, 1.0) * (lands - left))
-    lacks *= _eased(behind / width)[0] * _eased(ahead / width)[0]
-    passed *= _eased(ahead / width)[0]
-    rise, rises = _eased(way / behind) if behind > 0.0 else (1.0, 0.0)
-    gone, goes = _eased((way - passed) / (whole - passed))
-    rises, goes = rises / behind if behind > 0.0 else 0.0, goes / (whole - passed)
-    part = _eased(float(f.swings_for[foot].min()) / f.leaving_time)[0] * _eased(whole / width - 1.0)[0]
+    lacks *= _eased(behind / width) * _eased(ahead / width)
+    passed *= _eased(ahead / width)
+    rise, rises = (_eased(way / behind), _eased_rate(way / behind) / behind) if behind > 0.0 else (1.0, 0.0)
+    after = (way - passed) / (whole - passed)
+    gone, goes = _eased(after), _eased_rate(after) / (whole - passed)
+    part = _eased(float(f.swings_for[foot].min()) / f.leaving_time) * _eased(whole / width - 1.0)
     speed = float(u @ (r.point_velocities[foot, :2] + f.shift_rates[foot]).mean(axis=0))
     bend = lacks * rise * (1.0 - gone) + crosses * gone
     rate = (lacks * (rises * (1.0 - gone) - rise * goes) + crosses * goes) * speed
     f.point_goal[foot, :2] += part * side * bend * n
     f.shift_rates[foot] += part * side * rate * n
-    f.bent_share[foot] = min(1.0, 2.0 * part * bend / width)
+    f.bent_share[foot] = min(1.0, 2.0 * part * bend / width)  # held firmly once it is led aside by half the width
 
 
 def keep_in_reach(f: Block) -> Array:

@@ -15,7 +15,7 @@ from poise.body.character import Character, fit
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Evidence, Motion, Source
-from poise.core.skeleton import Skeleton, world_pose
+from poise.core.skeleton import world_pose
 from poise.core.typing import Array, Index
 from poise.core.units import GRAVITY, HUMAN_LEG
 from poise.edit.legs import Leg, find_legs, solve_legs
@@ -257,14 +257,17 @@ def _slowest(velocities: Array, leg: float) -> int:
 def _made_stand(cycle: Cycle, character: Character, motion: Motion) -> tuple[Array, Array]:
     """A pose that stands: the mean pose of a walk, with legs and arms as they are when they are longest.
 
-    Each leg is as in the middle of its stance, each foot below its hip and beside the other; the pelvis is higher than
-    then, by half of what the legs still stretch elsewhere in the walk. Each arm is as where its hand is lowest: it
-    hangs.
+    Each leg is as in the middle of its stance, each foot below its hip and beside the other. The pelvis is higher than
+    it is then: half of what the legs stretch further elsewhere in the walk is added. Each arm hangs, as where its hand
+    is lowest.
 
     Args:
         cycle: Of the walk.
         character: Whose limbs these are.
         motion: A clip of the skeleton.
+
+    Returns:
+        Translations (1, J, 3) [m] and rotations (1, J, 4).
     """
     skeleton = character.skeleton
     translations = cycle.translations.mean(axis=0)
@@ -275,7 +278,7 @@ def _made_stand(cycle: Cycle, character: Character, motion: Motion) -> tuple[Arr
     for limb in character.limbs:
         if limb.kind == "arm":
             first, last = (character.bodies[b].joint for b in (limb.bodies[0], limb.bodies[-1]))
-            hangs, arm = int(np.argmin(places[:, last, 2] - places[:, first, 2])), _from(skeleton, first)
+            hangs, arm = int(np.argmin(places[:, last, 2] - places[:, first, 2])), skeleton.carried_by(first)
             turned[arm] = cycle.rotations[hangs, arm]
     legs = [leg for leg in find_legs(character, motion) if leg.name in names]
     stances = {leg: int(phases[names.index(leg.name)]) for leg in legs}
@@ -293,20 +296,12 @@ def _made_stand(cycle: Cycle, character: Character, motion: Motion) -> tuple[Arr
     pose = replace(pose, translations=translations[None])
     hips, targets = pose.world[0][0], {}
     for leg, k in stances.items():
-        turned[_from(skeleton, leg.hip)] = cycle.rotations[k, _from(skeleton, leg.hip)]
+        joints = skeleton.carried_by(leg.hip)
+        turned[joints] = cycle.rotations[k, joints]
         place = np.array([hips[leg.hip, 0] + ahead, hips[leg.hip, 1], places[k, leg.foot, 2]])
         targets[leg] = place[None], turns[k, leg.foot][None]
     solved = solve_legs(replace(pose, rotations=turned[None]), targets, np.array([0]))
     return translations[None], solved.rotations
-
-
-def _from(skeleton: Skeleton, first: int) -> list[int]:
-    """A joint and all that hangs on it."""
-    out = [first]
-    for j in range(first + 1, skeleton.joint_count):
-        if int(skeleton.parents[j]) in out:
-            out.append(j)
-    return out
 
 
 def _made_up(cycles: list[Cycle], walk: Cycle, leg: float, notes: list[str]) -> list[Cycle]:

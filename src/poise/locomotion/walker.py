@@ -459,9 +459,8 @@ class Walking(Driver):
         return motion_to_q(self._figure, one)[0]
 
     def _living(self, q: Array) -> Array:
-        """A pose (nq,) of the walker with the breath and sway of one that stands, as far as it does."""
+        """A pose (nq,) of the walker; the slower it goes, the more it breathes and sways as one that stands."""
         walker, figure = self.walker, self._figure
-        self._time += walker.dt
         moves = float(np.linalg.norm(walker.velocity * self.examples.scale)) / (RESTS * self.examples.walk)
         if moves >= 1.0:
             return q
@@ -469,8 +468,7 @@ class Walking(Driver):
             self._faces, state = walker.heading, self._state.at(q, np.zeros(figure.nv))
             ahead = np.array([math.cos(walker.heading), math.sin(walker.heading), 0.0])
             self._life = swaying(state, np.concatenate(feet_of(figure)), ahead, figure.roles.get("chest", 0) + 1)
-        stands = (1.0 - moves) ** 2 * (1.0 + 2.0 * moves)
-        change = stands * self._life @ alive(self._time, self.seed, figure.leg_scale)
+        change = (1.0 - rotations.eased(moves)) * self._life @ alive(self._time, self.seed, figure.leg_scale)
         return self._state.model.integrate(q, change, 1.0)
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
@@ -479,6 +477,7 @@ class Walking(Driver):
             if isinstance(force, Push) or force.is_solved_for:
                 impulse = walker.dt * force.force_at(still, still, 0.0, self._figure.mass)
                 walker.push(impulse[:2] / self._figure.mass)
+        self._time += walker.dt
         self._stream.give(self._living(self._q(walker.step(self.velocity, self.turn))))
         lists = self._stream.ask(forces)
         self.q, self.v = self._stream.q, self._stream.v

@@ -58,8 +58,11 @@ MAX_BYTES = 1_000_000
 """Largest scene file that is read [bytes]."""
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
-MOST_SIZE = 2.0
-"""Of a side of a piece of rubble, for a leg of 0.82 m [m]."""
+RUBBLE_SIZES, MOST_SIZE = (0.04, 0.12), 2.0
+"""Least and largest side of a piece of rubble where a scene does not say it, and the largest one that it may say, for a
+leg of 0.82 m [m]."""
+RUBBLE_DENSITY = 700.0
+"""Of rubble, as wood [kg/m³]."""
 EVENTS = ("remove", "move", "throw")
 FIGURE_EVENTS = ("drive", "push", "guide")
 """Events of [[figures]] and [[bodies]], which `poise.world.cast` reads."""
@@ -87,7 +90,7 @@ def _above_zero(length: float) -> float:
     return length
 
 
-def _rising(sizes: tuple[float, float]) -> tuple[float, float]:
+def _size_range(sizes: tuple[float, float]) -> tuple[float, float]:
     if not 0.0 < sizes[0] <= sizes[1] <= MOST_SIZE:
         raise ValueError(f"give the least and the largest length, above 0 and up to {MOST_SIZE:g} m")
     return sizes
@@ -212,12 +215,12 @@ class RopeTable(Table):
 
 
 class RubbleTable(Table):
-    """[rubble]: loose pieces of wood on the way of the figure, with sides from the first to the second size."""
+    """[rubble]: loose pieces on the way of the figure, with sides from the first to the second size."""
 
     count: int
     seed: int = 0
-    sizes: Annotated[Pair, AfterValidator(_rising)] = (0.04, 0.12)
-    density: Annotated[Number, AfterValidator(_above_zero)] = 700.0
+    sizes: Annotated[Pair, AfterValidator(_size_range)] = RUBBLE_SIZES
+    density: Annotated[Number, AfterValidator(_above_zero)] = RUBBLE_DENSITY
 
 
 class KeyTable(Table):
@@ -285,7 +288,7 @@ def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | Non
         FileFormatError: if it is not TOML or not a scene; names file, object and key, and what is allowed.
         InvalidValue: if it is no scene file, but rubble or a MuJoCo file.
     """
-    if _is_short(path):
+    if _is_rubble_or_mjcf(path):
         raise InvalidValue(f"{str(path)!r} holds bodies that move by physics; give world=poise.World({str(path)!r}).")
     return scene_of(read_text(Path(path), limit=MAX_BYTES), options, path=path)
 
@@ -320,10 +323,10 @@ def is_world(scene: str | os.PathLike[str]) -> bool:
         FileFormatError: as `load_scene`.
     """
     path = Path(scene)
-    return _is_short(scene) or bool(_moving(scene_table(read_text(path, limit=MAX_BYTES), path=path)))
+    return _is_rubble_or_mjcf(scene) or bool(_moving(scene_table(read_text(path, limit=MAX_BYTES), path=path)))
 
 
-def _is_short(scene: str | os.PathLike[str]) -> bool:
+def _is_rubble_or_mjcf(scene: str | os.PathLike[str]) -> bool:
     """Whether it is rubble or a MuJoCo file."""
     return str(scene).startswith("rubble:") or Path(scene).suffix.lower() == ".xml"
 

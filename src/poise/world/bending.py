@@ -17,12 +17,12 @@ from poise.filter.reference import Touch
 from poise.filter.sensing import feet_of
 
 COMES, BEGINS = 0.5, 0.25
-"""The way aside is made good in about the first time, no faster than a figure drifts; that speed begins and ends within
+"""A figure comes to its line in about the first time, no faster than a figure drifts; its speed aside changes within
 the second [s]."""
 SLOWEST = 0.5
-"""One that goes slower than this, for a leg of 0.82 m, turns less for a way aside [m/s]."""
-NONE = 1e-3
-"""What is nearer to no bend than this is none [m], [m/s], [rad]."""
+"""A figure that goes slower than this, for a leg of 0.82 m, turns no further than at this speed [m/s]."""
+NEGLIGIBLE = 1e-3
+"""A smaller bend is none [m], [m/s], [rad]."""
 
 
 class Bend(NamedTuple):
@@ -32,7 +32,7 @@ class Bend(NamedTuple):
         aside: How far to the left of the clip's the figure is [m].
         speed: Of `aside` [m/s].
         yaw: How far the body is turned to the left [rad].
-        legs: How far each leg is [rad].
+        legs: How far each leg is turned [rad].
     """
 
     aside: float
@@ -42,7 +42,7 @@ class Bend(NamedTuple):
 
     @property
     def is_none(self) -> bool:
-        """The clip is as it is."""
+        """Whether the clip is not bent at all."""
         return not (self.aside or self.speed or self.yaw or any(self.legs))
 
 
@@ -61,7 +61,7 @@ def hips_of(character: Character) -> list[int]:
 def bent_on(
     bend: Bend, wanted: float, character: Character, touch: Touch, pace: float, *, drift: float, dt: float
 ) -> Bend:
-    """The bend one step later.
+    """The bend one step later, nearer to the one that is wanted.
 
     The body faces along its path, atan2(speed aside, speed ahead). A leg that stands keeps its own turn, and one that
     swings has that of the body when it lands.
@@ -79,7 +79,7 @@ def bent_on(
     speed = float(np.clip((wanted - bend.aside) / COMES, -drift, drift))
     speed = bend.speed + dt / (BEGINS + dt) * (speed - bend.speed)
     aside = bend.aside + dt * speed
-    if max(abs(aside - wanted), abs(speed)) < NONE * scale:
+    if max(abs(aside - wanted), abs(speed)) < NEGLIGIBLE * scale:
         aside, speed = wanted, 0.0
     yaw = math.atan2(speed, max(pace, SLOWEST * math.sqrt(scale)))
     legs: list[float] = []
@@ -88,12 +88,19 @@ def bent_on(
         if not touch.flags[points].any():
             time = float(touch.times_to_contact[points].min())
             turn = own + min(1.0, dt / max(time, dt)) * (yaw - own)
-        legs.append(0.0 if abs(turn) < NONE and not yaw else turn)
+        legs.append(0.0 if abs(turn) < NEGLIGIBLE and not yaw else turn)
     return Bend(aside, speed, yaw if legs else 0.0, tuple(legs))
 
 
 def bent(character: Character, q: Array, bend: Bend, left: Array) -> Array:
-    """A pose (nq,) as it is where the clip is bent; `left` is that of the clip, of length 1, shape (2,)."""
+    """A pose (nq,) of the clip, bent.
+
+    Args:
+        character: Of the figure.
+        q: The pose.
+        bend: How the clip is bent.
+        left: To the left of the way of the clip, of length 1, shape (2,).
+    """
     out = q.copy()
     out[:2] += bend.aside * left
     if not (bend.yaw or any(bend.legs)):
@@ -112,7 +119,7 @@ def _about_up(angle: float) -> Array:
 
 
 def _orientation(character: Character, q: Array, b: int) -> Array:
-    """Of a body in the world, shape (4,)."""
+    """Of one body in the world, shape (4,), without those of all bodies, which `body_poses` finds."""
     body, at = character.bodies[b], character.q_addresses[b]
     if body.kind == "free":
         return q[at + 3 : at + 7]

@@ -48,8 +48,8 @@ STOPPING = 0.4
 AHEAD = 10.0
 """Rubble lies on the way of a clip for so long [s]."""
 STRIDE, STOPPED = 1.0, 0.4
-"""A figure is seen to go as it went in the first time, for a leg of 0.82 m [s]. One that goes slower than the second
-part of that speed has stopped, and is seen as it goes now [1]."""
+"""Others take a figure to go on at its mean speed of the first time, for a leg of 0.82 m [s]. One that goes slower now
+than the second part of that speed has stopped, and they take its present speed [1]."""
 LYING = 0.6
 """A figure whose center of mass is lower than this part of its height in the clip gets up first."""
 
@@ -141,7 +141,7 @@ class Figure:
 def paces_of(bodies: Bodies, figures: Sequence[Figure], dt: float) -> Array:
     """How fast figures and bodies go, horizontally [m/s], shape (T + 1, 2); see `Bodies.paces`.
 
-    A figure sways from step to step, so it goes on as in its last stride, unless it has stopped or only just begun.
+    A figure sways as it walks, so its mean speed over the last stride counts, unless it has stopped or only just begun.
     """
     paces = bodies.paces()
     for k, figure in enumerate(figures):

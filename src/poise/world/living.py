@@ -16,7 +16,7 @@ GOLDEN = 0.618
 """Breaths of one figure and the next are this part of a breath apart [1]."""
 SHIFTS, FAR, TAKES = 7.0, 0.03, 1.4
 """It shifts its weight once in the first time [s], by up to the second, for a leg of 0.82 m [m], within the third [s];
-by trial. Who waits for long does so more often."""
+by trial."""
 
 
 def alive(time: float, seed: int, scale: float) -> Array:
@@ -35,7 +35,7 @@ def alive(time: float, seed: int, scale: float) -> Array:
 
 
 def _weight(time: float, seed: int) -> float:
-    """On which leg the weight is, −1 … 1, at a time [s]."""
+    """How far a figure has shifted its weight at a time [s]: 1 is to the left, −1 to the right."""
     k = int(time // SHIFTS)
     (_, before), (begins, after) = _shift(k - 1, seed), _shift(k, seed)
     return before + (after - before) * smooth(min(1.0, max(0.0, (time - begins) / TAKES)))[0]
@@ -51,7 +51,7 @@ def _shift(k: int, seed: int) -> tuple[float, float]:
 
 
 def swaying(state: State, standing: Index, ahead: Array, chest: int) -> Array:
-    """What a pose changes where its center of mass goes ahead and aside [m], and its chest turns up [rad], (nv, 3).
+    """Change of a pose for each meter of its center of mass ahead and aside, and radian of its chest, shape (nv, 3).
 
     The points that stand stay where they are; all else moves as little as it can, measured by its inertia.
 

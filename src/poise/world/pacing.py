@@ -54,8 +54,8 @@ class Pacing:
         self._tried = 0
         self._hips = hips_of(playback.figure.character)
         self._bend, self._left = straight(playback.figure.character), np.zeros(2)
-        # by how much the bend moves the points of the clip, and in the last step
-        self._moved, self._moves = np.zeros((2, playback.track.flags.shape[1], 2))
+        # by how much the bend moves the points of the clip [m], and how much of it in the last step
+        self._shift, self._shift_step = np.zeros((2, playback.track.flags.shape[1], 2))
 
     def advance(self, pushes: Sequence[Force], touches: Sequence[Force]) -> Given:
         """Move the clip on by one step; what the figure is given for it.
@@ -69,7 +69,8 @@ class Pacing:
             self._find_stands(before.frame)
         seen = sense(playback, before, touches, self._stands, self._room, bent=self._bend.aside, sees=self._sees)
         self.going = going = go_on(before, seen, self._stands, dt=playback.dt, scale=figure.scale)
-        was_bent = self._find_bend(going, seen)
+        was_bent = not self._bend.is_none
+        self._bend_on(going, seen)
         aside = self._bend.aside * self._left
         away = self._stands.away(playback, going, aside) if self._stands is not None and going.share == 1.0 else None
         hold(figure.goal, before, going, away, dt=playback.dt, returns=self._returns)
@@ -85,15 +86,15 @@ class Pacing:
 
     @property
     def _bends(self) -> bool:
-        """The clip itself goes round things; over other ground only its goal does, for the plan over it is not bent."""
+        """Whether the clip itself goes round things. Over uneven ground only its goal does: the plan is not bent."""
         return bool(self._hips) and self._playback.figure.terrain.is_flat
 
-    def _find_bend(self, going: Going, seen: Sensed) -> bool:
-        """Bend the clip on to where its figure goes aside; whether it was bent before."""
-        playback, bend = self._playback, self._bend
-        goal, was_bent = playback.figure.goal, not bend.is_none
-        if not self._bends or seen.has_fallen or not (was_bent or (going.memory.aside and not going.is_held)):
-            return was_bent
+    def _bend_on(self, going: Going, seen: Sensed) -> None:
+        """Bend the clip on to where its figure goes aside."""
+        playback, bend, goal = self._playback, self._bend, self._playback.figure.goal
+        goes_aside = bool(going.memory.aside) and not going.is_held
+        if not self._bends or seen.has_fallen or (bend.is_none and not goes_aside):
+            return
         self._left = left = np.array([-seen.way[1], seen.way[0]])
         wanted = bend.aside
         if not going.is_held:
@@ -102,7 +103,6 @@ class Pacing:
             bend, wanted, playback.figure.character, playback.touch(going.frame), going.rate * seen.speed,
             drift=float(goal.values.drift), dt=playback.dt,
         )  # fmt: skip
-        return was_bent
 
     def _find_stands(self, frame: float) -> None:
         """Find the stands that a figure may need at a frame of its clip: it looks as far as `AHEAD` of them."""
@@ -121,9 +121,12 @@ class Pacing:
     def _given(
         self, before: Going, going: Going, pushes: Sequence[Force], *, was_bent: bool
     ) -> tuple[Given, tuple[Array, Array] | None]:
-        """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's)."""
+        """What the filter is given for a step, and the poses of the step before and of this one (None: the clip's).
+
+        `was_bent` says whether the clip was bent in the step before.
+        """
         playback, frame = self._playback, going.frame - going.rate
-        is_bent = was_bent or not self._bend.is_none or self._moves.any()
+        is_bent = was_bent or not self._bend.is_none or self._shift_step.any()
         if going.is_plain and not is_bent and (self._poses is None or before.is_plain):
             return playback.at(int(frame), pushes), None
         earlier, now = self._poses or (playback.pose(frame - 1.0), playback.pose(frame))
@@ -137,17 +140,17 @@ class Pacing:
             pose = stands.blend(playback.figure.model, pose, going, life)
         if is_bent:
             own, pose = pose, bent(playback.figure.character, pose, self._bend, self._left)
-            playback.figure.footing.keep(self._moves)
-            moved = (playback.points(pose) - playback.points(own))[:, :2]
-            self._moved, self._moves = moved, moved - self._moved
+            playback.figure.footing.keep(self._shift_step)
+            shift = (playback.points(pose) - playback.points(own))[:, :2]
+            self._shift, self._shift_step = shift, shift - self._shift
         given = playback.between((earlier, now, pose), frame, going.rate, pushes, touch)
         if is_bent:  # points that stand do not slide with the bend
-            stands = given.reference.flags
-            given.reference.point_velocities[stands, :2] -= self._moves[stands] / playback.dt
+            touches = given.reference.flags
+            given.reference.point_velocities[touches, :2] -= self._shift_step[touches] / playback.dt
         return given, (now, pose)
 
     def _room(self, look: Look) -> float:
-        """How far ahead of it the first thing in its way is [m], that is neither light nor low."""
+        """How far ahead of the figure the first thing in its way is that is neither light nor low [m]."""
         if not self._sees and not self.going.is_held:
             return look.reach
         figure = self._playback.figure

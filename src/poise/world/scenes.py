@@ -20,7 +20,7 @@ from poise.filter.forces import Thing
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
 from poise.physics.mujoco_bodies import Bodies
-from poise.synthesis.scene_file import BodyTable, RopeTable, scene_from, scene_table
+from poise.synthesis.scene_file import RUBBLE_DENSITY, RUBBLE_SIZES, BodyTable, RopeTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
 from poise.terrain.shapes import PLANE, Platform, Steps
@@ -33,8 +33,6 @@ THICK = 0.1
 """Thickness of walls of scene files [m]."""
 REACH, GRID = 12.0, 0.1
 """Uneven ground reaches so far beyond where figures begin and go, and bumps are so far apart on it [m]."""
-DENSITY = 700.0
-"""Of rubble, as wood [kg/m³]."""
 
 OVERLAPS = 0.05
 """A figure that starts deeper than this inside a body or another figure is reported [m], for a leg of 0.82 m."""
@@ -425,12 +423,12 @@ def pieces(
     clear: float = 0.45,
     terrain: Terrain | None = None,
     without: frozenset[str] = frozenset(),
-    sizes: tuple[float, float] = (0.04, 0.12),
-    density: float = DENSITY,
+    sizes: tuple[float, float] = RUBBLE_SIZES,
+    density: float = RUBBLE_DENSITY,
 ) -> list[str]:
     """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out.
 
-    Their sides are between the two sizes, for a leg of 0.82 m [m]; their density is that of wood if not given [kg/m³].
+    Their sides are between the two sizes, for a leg of 0.82 m [m]; their density is that of wood by default [kg/m³].
     """
     if not 1 <= count <= MOST_BODIES:
         raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
