@@ -22,7 +22,7 @@ import poise
 from poise.body.character import figure
 from poise.cli.app import run
 from poise.cli.folder import COMMANDS
-from poise.cli.folder_page import Done, together
+from poise.cli.folder_page import Done, reasons
 from poise.core.batch import ProcessDied, each, shard
 from poise.core.errors import BudgetExceeded, FileFormatError, InvalidValue, SimulationDiverged, UnreadableFile
 from tests.chromium import launched, needs_browser
@@ -486,7 +486,7 @@ def test_a_worker_of_dask_keeps_freed_memory() -> None:
 def test_a_reason_that_many_clips_have_is_said_once() -> None:
     done = [Done(f"{k}.bvh", "failed", "No body 'chset'.", "", "", 0.1) for k in range(7)]
     alone = Done("x.bvh", "failed", "x.bvh: It is empty.", "", "", 0.1)
-    assert together([*done, alone], "left out. ") == [
+    assert reasons([*done, alone], "left out. ") == [
         "7 clips: left out. No body 'chset'. (0.bvh, 1.bvh, 2.bvh, 3.bvh, 4.bvh and 2 more)",
         "x.bvh: left out. It is empty.",
     ]

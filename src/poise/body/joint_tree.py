@@ -18,7 +18,7 @@ from poise.body.mirror import mirror_images
 from poise.core.typing import Array
 
 HALF = 0.01
-"""A joint this near to the one it hangs on may bear the other half of its limbs, as a share of the span [1]."""
+"""A joint this near to its parent may bear the limbs of the body's other side, as a share of the span [1]."""
 MIRRORED = 0.02
 """Mirrored bones of many vertices move equally many within this share [1]."""
 ANCHOR = 0.25
@@ -57,7 +57,7 @@ class JointTree(Branches):
     def branches_of(self, hub: int, share: float) -> list[int]:
         """Branches of a hub of at least this share of the span, with those of a child that bears its other half.
 
-        Some draw a joint for each side of a body at one place, one on the other.
+        Some rigs have a joint for each side of the body, both at one place, and one hangs on the other.
         """
         kids = self.major(hub, share)
         halves = {kid: half for kid in kids if (half := self._other_half(hub, kid, share))}

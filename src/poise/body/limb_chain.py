@@ -80,7 +80,7 @@ def limb_chain(tree: JointTree, kind: str, side: str, place: str, hub: int, kid:
 def _to_hand(tree: JointTree, arm: list[int]) -> list[int]:
     """Of an arm in pieces: first joint, elbow, hand; the elbow by name, else halfway.
 
-    The hand is the joint called so, or that on which three fingers and more hang if names tell nothing.
+    The hand is the joint called so; where names tell nothing, the joint on which three or more fingers hang.
     """
     words = {j: set(name_words(tree.skeleton.names[j])) for j in arm}
     hands = [j for j in arm[2:] if words[j] & {"hand", "wrist"}]

@@ -268,7 +268,10 @@ def _standing_pairs(tree: JointTree, legs: Pair | None, pairs: list[Pair]) -> li
 
 
 def _are_alike(tree: JointTree, legs: Pair, pair: Pair, pairs: list[Pair]) -> bool:
-    """Whether a pair is one of three on one joint, or two that stand, as long as the legs and with as many bones."""
+    """Whether a pair and the legs hang on one joint, are as long as each other and have as many bones.
+
+    There must be a third such pair, or all of them must stand.
+    """
     alike = [
         p
         for p in pairs

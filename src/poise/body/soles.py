@@ -13,21 +13,22 @@ CORNERS = ("heel.in", "heel.out", "ball.in", "ball.out")
 """The points of a foot that stands on heel and ball."""
 
 FLAT = 0.003
-"""Points nearer than this to the plane of a sole lie in it, in a figure of a person's size [m]."""
+"""Points of a foot that are nearer than this to the plane of its sole are moved into it, for a person's size [m]."""
 
 
 def flattened(points: list[ContactPoint], body: int, near: float) -> list[ContactPoint]:
-    """Points of a foot, those of one body in one plane.
+    """The points of a foot, with those of its sole moved into one plane: that which is nearest to its corners.
 
     Each is found where it stands lowest, so over a clip they do not quite agree. A sole that is warped by half a
-    millimeter stands on two of its corners, and its pressure cannot leave the line between them.
+    millimeter stands on two of its corners, and its pressure cannot leave the line between them. A foot that lacks one
+    of the corners keeps its points.
 
     Args:
         points: Of the foot.
         body: The one with the heel.
         near: Points this near to the plane belong to the sole, and no others [m].
     """
-    corners = [p.offset for p in points if p.body == body and label_of(p) in CORNERS]
+    corners = [p.offset for p in points if p.body == body and _label(p) in CORNERS]
     if len(corners) < len(CORNERS):
         return points
     middle = np.mean(corners, axis=0)
@@ -38,7 +39,7 @@ def flattened(points: list[ContactPoint], body: int, near: float) -> list[Contac
 
 def sole_plane(own: list[ContactPoint]) -> tuple[Array, Array, Array] | None:
     """Middle of the heel, middle of the ball and unit normal towards the ankle, in the foot's frame; None for paws."""
-    by_label = {label_of(p): p.offset for p in own}
+    by_label = {_label(p): p.offset for p in own}
     if not set(CORNERS) <= set(by_label):
         return None
     heel = 0.5 * (by_label["heel.in"] + by_label["heel.out"])
@@ -52,6 +53,6 @@ def sole_plane(own: list[ContactPoint]) -> tuple[Array, Array, Array] | None:
     return (heel, ball, up) if -heel @ up > 1e-3 else None
 
 
-def label_of(point: ContactPoint) -> str:
+def _label(point: ContactPoint) -> str:
     """What a point of a foot is called without its body, such as "heel.in"."""
     return ".".join(point.name.split(".")[-2:])

@@ -18,9 +18,11 @@ from poise.core.typing import Array
 
 UP = np.array([0.0, 0.0, 1.0])
 AHEAD = 0.02
-"""Limbs begin ahead of others if they do so by this share of the span; feet this near to the ground are on it [1]."""
+"""Limbs begin ahead of others if they do so by this share of the span [1]."""
+GROUNDED = 0.02
+"""Feet are on the ground while they are above their lowest place by less than this share of the span [1]."""
 STEADY = 0.3
-"""Feet go backward under a body if so much of their way on the ground is in one direction [1]."""
+"""Feet show where a figure goes if so much of their way on the ground is in one direction [1]."""
 
 
 def heading(
@@ -72,12 +74,7 @@ def trunk_of(tree: JointTree, root: int, chest: int, pairs: list[Pair], at: Arra
 
 
 def _which_is_left(
-    tree: JointTree,
-    root: int,
-    chest: int,
-    pair: tuple[int, int],
-    pairs: list[Pair],
-    across: Array,
+    tree: JointTree, root: int, chest: int, pair: tuple[int, int], pairs: list[Pair], across: Array
 ) -> float:
     """+1 if the first of an unnamed pair is the left one: judged by the trunk, by knees and toes, then by travel."""
     at, rest = tree.poses.positions, rest_pose(tree.skeleton)[0][None]
@@ -102,10 +99,11 @@ def _which_is_left(
 
 
 def _ahead_of_many(tree: JointTree, root: int, pairs: list[Pair], standing: list[Pair]) -> Array | None:
-    """Where a nameless figure with several pairs of legs faces, shape (3,); None if it has two on two joints, or one.
+    """Where a nameless figure with several pairs of legs faces, shape (3,).
 
-    Its knees point to all sides. A head, claws, fangs and feelers are ahead of the legs; feet on the ground go backward
-    under the body; and where nothing shows it, it looks along −y, as files are drawn by custom.
+    Its knees point to all sides. A head, claws, fangs and feelers are ahead of the legs; else feet on the ground go
+    backward under the body; else it faces −y, as most files are drawn. None for one pair of legs, or two pairs on two
+    joints, whose trunk shows it.
     """
     hubs = {hub for hub, _, _ in standing}
     if len(standing) < 2 or len(hubs) == len(standing) == 2:
@@ -121,12 +119,12 @@ def _ahead_of_many(tree: JointTree, root: int, pairs: list[Pair], standing: list
         ahead = places.mean(axis=0) - begin(standing) if len(places) else np.zeros(3)
         if np.linalg.norm(ahead[:2]) > AHEAD * tree.span:
             return ahead
-    went, way = np.zeros(3), 0.0
+    went, length = np.zeros(3), 0.0  # where the body goes over its feet, and how long their ways are
     for foot in (kid for p in standing for kid in p[1:]):
         place = tree.tips(at, tree.poses.orientations, foot)
-        step = np.diff(place - at[:, root], axis=0)[place[1:, 2] < place[:, 2].min() + AHEAD * tree.span]
-        went, way = went - step.sum(axis=0), way + float(np.linalg.norm(step, axis=-1).sum())
-    return went if np.linalg.norm(went[:2]) > STEADY * way > 0.0 else np.array([0.0, -1.0, 0.0])
+        step = np.diff(place - at[:, root], axis=0)[place[1:, 2] < place[:, 2].min() + GROUNDED * tree.span]
+        went, length = went - step.sum(axis=0), length + float(np.linalg.norm(step, axis=-1).sum())
+    return went if np.linalg.norm(went[:2]) > STEADY * length > 0.0 else np.array([0.0, -1.0, 0.0])
 
 
 def _votes_left(forward: Array, across: Array) -> float:

@@ -27,7 +27,7 @@ BOTH_STAND = 0.9
 """Two pairs that are both on the ground so much, at rest and in the clip, are legs, a rabbit's short ones too [1]."""
 
 RISES = 0.1
-"""A nameless branch that is fleshier than any limb and rises so much, as a share of the span, bears a head [1]."""
+"""A single branch that moves more skin than any limb and rises by this share of the span bears a head [1]."""
 LITTLE = 0.4
 """Feelers and ears move less skin than this share of what the largest limbs move [1]."""
 
@@ -75,17 +75,12 @@ def find_trunk(
     if head is not None and root not in (pelvis, chest) and headness(pelvis) == headness(chest) == 0.0:
         trunk = trunk_of(tree, pelvis, chest, pairs, rest_pose(tree.skeleton)[0][None])[0]
         return (chest, pelvis) if float(trunk @ toward(tree, root, head)) < 0.0 else (pelvis, chest)
-    flesh = max((float(tree.below_skin[kid]) for _, *kids in pairs for kid in kids), default=0.0)
-    heads = [kid for at, kid in single if at == pelvis and tree.below_skin[kid] > flesh]  # fleshier than any limb
-    rises = (
-        max(
-            (float(tree.skeleton.rest[0][tree.path(kid)[-1], 2] - tree.skeleton.rest[0][pelvis, 2]) for kid in heads),
-            default=0.0,
-        )
-        > RISES * tree.span
-    )
-    surely = 0.0 if rises and headness(chest) <= 0.0 else 0.5
-    return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + surely else (pelvis, chest)
+    height = tree.skeleton.rest[0][:, 2]
+    flesh = max((float(tree.below_skin[kid]) for _, *pair in pairs for kid in pair), default=0.0)
+    heads = [kid for at, kid in single if at == pelvis and tree.below_skin[kid] > flesh]
+    bears_head = any(height[tree.path(kid)[-1]] - height[pelvis] > RISES * tree.span for kid in heads)
+    margin = 0.0 if bears_head and headness(chest) <= 0.0 else 0.5
+    return (chest, pelvis) if headness(pelvis) > max(headness(chest), 0.0) + margin else (pelvis, chest)
 
 
 def head_branch(tree: JointTree, root: int, single: list[tuple[int, int]]) -> int | None:

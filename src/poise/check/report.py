@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "poise.check/1"
 IN_PART = 0.1
-"""Share of a clip without support from which on it does not just pass [1]."""
+"""A clip in which nothing fails is "in part", not "pass", if a larger share of it is not judged [1]."""
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot hold, escaped or not."""
 
@@ -110,7 +110,7 @@ class ClipReport:
 
     @property
     def label(self) -> str:
-        """The verdict in words: "in part" where nothing fails and more than IN_PART of the clip is not judged."""
+        """What a person reads: the verdict, or "in part" where a clip passes but more than `IN_PART` is not judged."""
         return "in part" if self.verdict == "pass" and self.unsupported > IN_PART else self.verdict
 
     def as_json(self) -> dict[str, Any]:

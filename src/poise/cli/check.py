@@ -300,14 +300,14 @@ def show(reports: Sequence[ClipReport], groups: Sequence[Group], profile: Profil
     from poise.check.finding import FLAWS, frame_words
 
     console = out()
-    marks = {"pass": "green", "in part": "yellow", "fail": "bold red", "unreadable": "bold red"}
+    colors = {"pass": "green", "in part": "yellow", "fail": "bold red", "unreadable": "bold red"}
     for report in reports:
         if report.verdict == "skipped":
             continue
         word = "FAIL" if report.label == "fail" else report.label
         mild = sum(not f.fails for f in report.findings)
         beside = f"  ({mild} warning{'s' * (mild > 1)})" if mild else ""
-        console.print(Text.assemble((f"{word:<5}", marks[report.label]), " ", (report.name, "bold"), beside))
+        console.print(Text.assemble((f"{word:<5}", colors[report.label]), " ", (report.name, "bold"), beside))
         for finding in report.findings:
             frames = f"  [frames {frame_words(finding.frames)}]" if finding.frames else ""
             color = "red" if finding.fails else "yellow"

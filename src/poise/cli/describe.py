@@ -204,7 +204,7 @@ def _without_motion(path: Path, options: ReadOptions, refusal: FileFormatError) 
 
 
 def _first_clip(path: Path, options: ReadOptions) -> tuple[Motion | None, str | None]:
-    """The first clip of a file with several, and its name: the one that a character is fitted to if none is named."""
+    """The first clip of a file with several, and its name: a character is fitted to it if no other is named."""
     try:
         motion = load(path, **vars(replace(options, clip="0")))
     except PoiseError:
@@ -287,11 +287,12 @@ def _glitches(motion: Motion) -> list[dict[str, Any]]:
     ]
 
 
-def _faults(motion: Motion, warnings: list[str], given: float | None) -> dict[str, Evidence]:
+def _faults(motion: Motion, warnings: list[str], given_floor: float | None) -> dict[str, Evidence]:
     """Floor, rest pose in front, glitches, a rate that the flights contradict, loop; warnings are added."""
-    found = {"floor_m": phases.find_floor(motion) if given is None else Evidence(given, 1.0, "given")}
+    found = {"floor_m": phases.find_floor(motion) if given_floor is None else Evidence(given_floor, 1.0, "given")}
     floor, size = found["floor_m"], leg_length(motion.skeleton) / HUMAN_LEG
-    if given is None and abs(floor.value) > OFF_GROUND * size and floor.confidence > 0.6 and motion.frame_count > 1:
+    is_off = abs(floor.value) > OFF_GROUND * size and floor.confidence > 0.6
+    if given_floor is None and is_off and motion.frame_count > 1:
         way, then = ("above", "hovers") if floor.value > 0.0 else ("below", "sinks in")
         warnings.append(
             f"Its lowest joints or tips stand {abs(floor.value):.2f} m {way} height 0, the origin of the file: in a "

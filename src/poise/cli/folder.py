@@ -23,7 +23,7 @@ import typer
 
 from poise.cli import options
 from poise.cli.app import INTERRUPTED, WRONG_USE, ProgressLines, answered, note, out, print_json
-from poise.cli.folder_page import LEFT_OUT, MEASURES, MOST_NAMES, Done, fail_their_check, summary_page, together
+from poise.cli.folder_page import LEFT_OUT, MEASURES, MOST_NAMES, Done, fail_their_check, reasons, summary_page
 from poise.cli.options import flag, option
 from poise.cli.outcome import falls_at, require_kinds
 from poise.cli.workers import workers_of
@@ -430,7 +430,7 @@ def _finish(name: str, place: Any, done: Sequence[Done], total: int, earlier: in
     elif place is None:
         _print(done)
     left_out = [d for d in done if d.state == LEFT_OUT]
-    for sentence in (*together(failed, ""), *together(left_out, "left out. ")):
+    for sentence in (*reasons(failed), *reasons(left_out, "left out. ")):
         note(sentence)
     if place is not None:
         everything = sorted(read_manifests(Path(place)).values(), key=lambda d: d.name)

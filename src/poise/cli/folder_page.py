@@ -26,8 +26,6 @@ MEASURES = {
 """Columns of the summary, and where reports hold them."""
 LEFT_OUT = "left out"
 """State of a clip for which what was asked makes no sense, such as a single pose."""
-
-
 MOST_NAMES = 5
 """Names of files that one sentence lists."""
 
@@ -166,16 +164,16 @@ input[type=checkbox] {{ margin: 0 0.6em 0 0 }}
 """
 
 
-def together(done: Sequence[Done], what: str) -> list[str]:
-    """Why clips failed or were left out (`what`), in sentences: a reason that several have is said once."""
-    reasons: dict[str, list[str]] = {}
+def reasons(done: Sequence[Done], prefix: str = "") -> list[str]:
+    """Why clips failed or were left out, in sentences that begin with a prefix; what several share is said once."""
+    named: dict[str, list[str]] = {}
     for d in done:
-        reasons.setdefault(d.message, []).append(d.name)
+        named.setdefault(d.message, []).append(d.name)
     said = []
-    for reason, names in reasons.items():
+    for reason, names in named.items():
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if len(names) == 1:
-            said.append(f"{names[0]}: {what}{reason.removeprefix(f'{names[0]}: ')}")
+            said.append(f"{names[0]}: {prefix}{reason.removeprefix(f'{names[0]}: ')}")
         else:
-            said.append(f"{len(names)} clips: {what}{reason} ({', '.join(names[:MOST_NAMES])}{more})")
+            said.append(f"{len(names)} clips: {prefix}{reason} ({', '.join(names[:MOST_NAMES])}{more})")
     return said

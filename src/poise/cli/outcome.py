@@ -216,9 +216,8 @@ SUNK = 0.1
 FLOATING = 0.1
 """A figure with legs of 0.82 m that is further than this above the ground where it stood is cautioned about [m]."""
 
-
 NOTICED = 0.005
-"""A figure that ends this much short of its clip's end was held up [m]."""
+"""A figure that ends further than this from where its clip ends was held up [m]."""
 
 
 def summarize_run(result: SimulationResult, output: Path | None) -> None:
@@ -262,8 +261,8 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
     is_high = high > FLOATING * d["settings"]["leg_scale"]
     if (strain > BELIEVABLE or is_high) and (aloft := _pushed_aloft(d)):
         lines.append(
-            f"Caution: it is in the air at {aloft:.2f} s, when it is pushed, and only outside help can bring it back "
-            "there: push while a foot stands."
+            f"Caution: it is pushed in the air at {aloft:.2f} s, where only outside help brings it back: push while a "
+            "foot stands."
         )
     if is_high:
         gentler = "a gentler push or " if d["events"] else ""
@@ -285,7 +284,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
 
 
 def _pushed_aloft(d: dict[str, Any]) -> float | None:
-    """When a push of a report begins that ends before anything touches the ground [s]; None if all meet a support."""
+    """When the first push begins during which nothing touches the ground [s]; None if there is none."""
     touching, times = d["per_frame"]["contacts"], d["per_frame"]["time"]
     for event in d["events"]:
         during = [c for c, t in zip(touching, times) if event["start"] <= t <= event["start"] + event["duration"]]

@@ -59,7 +59,7 @@ def view(
     from poise.show.server import require_server
 
     if folder := next((f for f in files if f.is_dir()), None):
-        raise InvalidValue(_of_folder(folder))
+        raise InvalidValue(_why_no_folder(folder))
     pages = [f for f in files if f.suffix.lower() in (".html", ".htm")]
     reports = [f for f in files if f.suffix.lower() == ".json" and _is_report(f)]
     clips = [f for f in files if f not in pages and f not in reports]
@@ -95,7 +95,7 @@ def view(
     _deliver(scene, clips, record, headless=headless, port=port)
 
 
-def _of_folder(folder: Path) -> str:
+def _why_no_folder(folder: Path) -> str:
     """Why a folder is not shown, and what shows the clips in it."""
     from poise.check.clip import clip_files
 

@@ -46,7 +46,7 @@ HOVERS, LEFT, HOVER_SECONDS = (0.06, 0.2), 0.02, 0.2
 """Where feet stand this far above or in the floor, least and most, the root moves by all but the second; both for a leg
 of 0.82 m [m]. Legs alone correct less. The movement is smoothed over the third [s]."""
 LONGEST_CYCLE = 10.0
-"""A longer cycle is corrected without the rounds beside it: with them it takes three times as long [s]."""
+"""A longer cycle is corrected alone, since with a round before and after it that takes three times as long [s]."""
 BETTER, PATIENCE = 0.8, 6
 """Where rounds come to no end, the best result is taken once none of so many further ones leaves less than this part of
 what it leaves to do [1]; a later run finds the same, and changes nothing."""
@@ -166,7 +166,10 @@ def _fixed(motion: Motion, character: Character | None, floor: float | None) -> 
 def _whole(
     motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
 ) -> tuple[Motion, int]:
-    """All of the correction, and the number of rounds; a cycle has its neighbors beside it, so that it stays one."""
+    """The clip, corrected as a whole, and the number of rounds.
+
+    A cycle is corrected between a round before and one after it, so that its ends still meet.
+    """
     ends = find_loop(motion)
     is_whole = scope.interval is None and carried_ground(motion) is None
     if not (ends.is_closed and is_whole and motion.duration < LONGEST_CYCLE):
@@ -183,6 +186,7 @@ def _whole(
 def _once(
     motion: Motion, fixed: Ground, character: Character | None, floor: float | None, scope: Scope
 ) -> tuple[Motion, int]:
+    """A clip, lowered and corrected, and the number of rounds."""
     lowered = _lowered(motion, fixed)
     again = fixed if lowered is motion else _fixed(lowered, character, fixed.floor if floor is None else floor)
     return _made(lowered, again, character, floor, scope)

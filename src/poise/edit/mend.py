@@ -115,21 +115,22 @@ def _spans(findings: Sequence[Finding], motion: Motion) -> list[tuple[int, int]]
 
 
 def _keeps_length(job: Job) -> bool:
-    """Whether flights become as high as their time needs: those of a cycle, since what plays it counts on its length.
+    """Whether flights keep their time and become as high as it needs, not the other way round.
 
-    Where that is too high, they get the time that their height needs, as those of other clips.
+    Those of a cycle do, since what plays it counts on its length; but no flight may become higher or lower by more than
+    `RAISED`: |1 − γ| g t² / 8, where γ is its gravity over g and t its time.
     """
     if not find_loop(job.motion).is_cycle:
         return False
     times, size = job.motion.times, leg_length(job.motion.skeleton) / HUMAN_LEG
-    lasting = [(f, float(times[last] - times[first])) for f in job.findings for first, last in f.frames]
-    return all(abs(1.0 - f.measure) * GRAVITY * seconds**2 / 8.0 < RAISED * size for f, seconds in lasting)
+    flights = [(f.measure, float(times[last] - times[first])) for f in job.findings for first, last in f.frames]
+    return all(abs(1.0 - share) * GRAVITY * seconds**2 / 8.0 < RAISED * size for share, seconds in flights)
 
 
 def _thrown(job: Job) -> Edited:
     """Flights on ballistic paths: with the frames they need where their gravity is wrong, else with their own."""
-    is_free = all(f.name == "gravity" for f in job.findings) and not _keeps_length(job)
-    keep = "ends" if is_free else "timing"
+    keeps_ends = all(f.name == "gravity" for f in job.findings) and not _keeps_length(job)
+    keep = "ends" if keeps_ends else "timing"
     flights = _spans(job.findings, job.motion)
     return ballistic(job.motion, job.character, flights=flights, keep=keep, **job.limits, verify=False)
 

@@ -339,9 +339,10 @@ def _was_there(span: tuple[int, int], known: Sequence[tuple[int, int]], moments:
 def turns_as_far(
     finding: Finding, source: Motion, result: Motion, moments: Array | None = None, slack: float = 1.0
 ) -> bool:
-    """Whether a joint that is too fast in the result turns as far in a frame, or `slack` times, in the source, too.
+    """Whether a joint that is too fast in the result turns about as far in a frame of the source, too.
 
-    The source is asked at `moments`, as in `verified`; anywhere if they are not given.
+    It may turn `slack` times as far [1]. Only frames of the source that the result shows then count, see `moments` of
+    `verified`; all of them if these are not given.
     """
     if finding.name not in ("glitch", "joint-speed") or finding.where not in source.skeleton.names:
         return False

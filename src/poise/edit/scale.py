@@ -103,7 +103,7 @@ def sized(motion: Motion, size: float) -> Motion:
 def _companions(motion: Motion) -> tuple[str, ...]:
     """What becomes of the other clips of the source file, if it has any and is sized as a whole."""
     source = motion.source
-    if source is None or source.format not in ("gltf", "usd", "fbx", "dae", "blend") or len(source.clips) < 2:
+    if source is None or not hasattr(source.document, "sized") or len(source.clips) < 2:
         return ()
     others = ", ".join(repr(n) for k, n in enumerate(source.clips) if k != source.clip)
     return (f"In its own format, the other clips ({others}) show the figure as large, and keep their own pace.",)

@@ -35,7 +35,7 @@ HEAVY = 0.1
 PHASE = 1.0 / 15.0
 """Two variants are compared at moments this far apart [s]."""
 AS_FAR = 1.25
-"""A joint of a variant that turns so many times as far in a frame as it does in the source is none the worse [1]."""
+"""A joint of a variant may turn so many times as far in a frame as it ever does in the source [1]."""
 NOISE = math.radians(1.0)
 """White noise of a joint that no one would call another motion [rad]."""
 APART = 5.0
@@ -270,9 +270,9 @@ def make(
 
 
 def own_faults(before: Sequence[Finding], source: Motion, result: Motion) -> tuple[Finding, ...]:
-    """What a check finds in a variant that is not the source's own, such as a toe that flips in both.
+    """What a check finds in a variant and not in its source; a toe that flips in both is left out.
 
-    A check of the source may not have named it: where the whole clip is at fault, such as by its rate, that is all.
+    `before` may lack such a toe: where the whole source is at fault, such as by its rate, a check names only that.
     """
     new = new_findings(before, findings_of(result))
     return tuple(f for f in new if not turns_as_far(f, source, result, slack=AS_FAR))
