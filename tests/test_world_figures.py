@@ -25,7 +25,7 @@ from poise.show.world_scene import scene_of_world
 from poise.world import Clip, Goals, Ragdoll, World
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
-from poise.world.stands import stands_of, steps_of
+from poise.world.stands import Finder, stands_of, steps_of
 from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 
 CRATE = (
@@ -401,6 +401,22 @@ def test_stands_are_found_as_they_come_near(person: poise.Character, walk: Motio
 
 
 @needs_motions
+def test_figures_that_play_one_clip_find_its_stands_once(person: poise.Character, walk: Motion) -> None:
+    other = Clip(walk.frames(np.arange(20, 180)), person, place=(0.0, 9.0))
+    drivers = {f"{k}": Clip(walk, person, place=(4.0 * k, 0.0), heading=1.3 * k) for k in range(3)}
+    World(figures={**drivers, "other": other})
+    assert len(other.finders) == 2
+    finder = drivers["0"].finders[0]
+    for driver in drivers.values():
+        playback = driver._playback
+        assert finder.plays(playback)
+        assert not finder.plays(other._playback)
+        shared, own = finder.stands(playback, range(4)), Finder(playback).stands(playback, range(4))
+        assert len(own.frames) > 1
+        for there, here in zip(shared, own, strict=True):
+            np.testing.assert_allclose(there, here, atol=1e-9)
+
+
 def test_stands_of_a_clip_are_no_lower_than_it_is() -> None:
     clip = poise.load(MOTIONS / "bvh/cmu_3dsmax/131_01.bvh").cut(0.0, 12.0)
     driver = Clip(clip, poise.Character.fit(clip), place=(0.0, 0.0), heading=0.0)

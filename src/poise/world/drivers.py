@@ -39,6 +39,7 @@ from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
 from poise.terrain import Terrain
 from poise.world.pacing import Pacing
+from poise.world.stands import Finder, finder_of
 from poise.world.steering import Room
 
 LONGEST = 60.0
@@ -79,6 +80,7 @@ class Driver(abc.ABC):
         walls: What stands around it and never falls, as far as the scene file says; likewise.
         room: How far ahead of its root the first thing in its way is [m], see `Sight.distance`. Its world says so, too.
         seed: Of what it does by chance; its world gives every figure another.
+        finders: Of the stands in the clips that the world's figures began with; its world lets them share these.
         meets_ground: The ground is a body to it, which it meets in the world's contacts.
         way: Horizontal places that it will go through [m], shape (N, 2), if they are known.
         drawn: A motion of the figure's own file, for its skin.
@@ -92,6 +94,7 @@ class Driver(abc.ABC):
     character: Character | None = None
     way: Array | None = None
     drawn: Motion | None = None
+    finders: list[Finder]
     q: Array
     v: Array
 
@@ -220,7 +223,12 @@ class Clip(Driver):
         playback.start()
         self.way = playback.q[: round(AHEAD / dt) : max(1, round(0.1 / dt)), :2]
         self._playback, figure = playback, playback.figure
-        self.pacing = Pacing(playback, self.room, sees=self._sees, returns=options.after != "stay", seed=self.seed)
+        finder = finder_of(playback, self.finders)
+        if start is None and finder not in self.finders:
+            self.finders.append(finder)
+        self.pacing = Pacing(
+            playback, self.room, sees=self._sees, returns=options.after != "stay", seed=self.seed, finder=finder
+        )
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v

@@ -15,7 +15,7 @@ from poise.physics.mujoco_sight import Look
 from poise.world.bending import bent, bent_on, hips_of, straight
 from poise.world.living import alive
 from poise.world.standing import COMES, FAR, HEAVY, Going, Sensed, Stands, go_on, hold, low_for, sense
-from poise.world.stands import Steps, stands_of, steps_of
+from poise.world.stands import Finder
 from poise.world.steering import Room, steer
 
 AHEAD = 3
@@ -31,6 +31,7 @@ class Pacing:
         sees: Whether the figure stops before what is heavy and in its way; else it looks only while something holds it.
         returns: A figure that is held no more goes home after stepping.
         seed: Of what it does by chance.
+        finder: Of the stands of its clip; a new one if not given.
 
     Attributes:
         going: How the clip goes on: its frame, and whether it is held.
@@ -44,13 +45,15 @@ class Pacing:
         sees: bool,
         returns: bool,
         seed: int,
+        finder: Finder | None = None,
     ) -> None:
         self.going = Going()
         self._playback, self._room_ahead = playback, room
         self._sees, self._returns, self._seed = sees, returns, seed
         self._poses: tuple[Array, Array] | None = None  # of the step before and of this one, where not the clip's
-        self._steps: Steps | None = None  # found when the figure first looks, or something first holds it
-        self._stands: Stands | None = None  # in as many of these steps as the next number says
+        self._finder = finder or Finder(playback)
+        # found when the figure first looks, or something first holds it, in as many steps of its clip as `_tried`
+        self._stands: Stands | None = None
         self._tried = 0
         self._hips = hips_of(playback.figure.character)
         self._bend, self._left = straight(playback.figure.character), np.zeros(2)
@@ -106,14 +109,12 @@ class Pacing:
 
     def _find_stands(self, frame: float) -> None:
         """Find the stands that a figure may need at a frame of its clip: it looks as far as `AHEAD` of them."""
-        playback, character = self._playback, self._playback.figure.character
-        if self._steps is None:
-            self._steps = steps_of(playback, character)
-            self._stands = stands_of(playback, character, self._steps, range(0))
-        assert self._stands is not None
+        playback, finder = self._playback, self._finder
+        if self._stands is None:
+            self._stands = finder.stands(playback, range(0))
         last = frame + FAR / playback.dt
-        while self._tried < len(self._steps.frames) and np.count_nonzero(self._stands.frames > last) < AHEAD:
-            more = stands_of(playback, character, self._steps, range(self._tried, self._tried + 1))
+        while self._tried < len(finder.steps.frames) and np.count_nonzero(self._stands.frames > last) < AHEAD:
+            more = finder.stands(playback, range(self._tried, self._tried + 1))
             joined: list[Any] = [np.concatenate(pair) for pair in zip(self._stands, more, strict=True)]
             self._stands = Stands(*joined)
             self._tried += 1

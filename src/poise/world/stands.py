@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from poise.body.character import Character
+from poise.core import rotations
 from poise.core.typing import Array, Flags, Index
 from poise.filter.sensing import feet_of
 from poise.filter.simulate import Playback
@@ -25,6 +26,8 @@ STIFF = 0.1
 trial."""
 LEVEL = 0.02
 """A figure stands only where each foot comes so close to the ground, and nothing is deeper in it [m]."""
+SAME = 1e-9
+"""Two figures play one clip, each in its own place, if their poses differ by no more than this besides [m or 1]."""
 
 
 class Steps(NamedTuple):
@@ -37,6 +40,74 @@ class Steps(NamedTuple):
 
     frames: Index
     own: tuple[Index, ...]
+
+
+class Finder:
+    """Finds the stands of a clip one by one, each once for all figures that play it in their own places.
+
+    Attributes:
+        steps: Of the clip, found when first asked for.
+    """
+
+    def __init__(self, playback: Playback) -> None:
+        self._playback = playback
+        self._steps: Steps | None = None
+        self._stands: list[Stands] = []  # in as many of the steps, one or none each
+
+    @property
+    def steps(self) -> Steps:
+        if self._steps is None:
+            self._steps = steps_of(self._playback, self._playback.figure.character)
+        return self._steps
+
+    def stands(self, playback: Playback, some: range) -> Stands:
+        """Where a figure that plays the clip may come to a stand, in the middle of some of its steps."""
+        own, character = self._playback, self._playback.figure.character
+        for k in range(len(self._stands), some.stop):
+            self._stands.append(stands_of(own, character, self.steps, range(k, k + 1)))
+        found = [_moved(self._stands[k], own, playback) for k in some]
+        return Stands(*(np.concatenate(parts) for parts in zip(_none(own), *found, strict=True)))
+
+    def plays(self, playback: Playback) -> bool:
+        """Whether a figure plays the clip, turned about the vertical and moved."""
+        own, q = self._playback, playback.q
+        if playback.figure.character is not own.figure.character or q.shape != own.q.shape or playback.dt != own.dt:
+            return False
+        if playback.track.floor != own.track.floor or not np.array_equal(playback.track.flags, own.track.flags):
+            return False
+        moved = _moved_poses(own.q, own.q[0], q[0])
+        turned = np.abs(np.einsum("fc,fc->f", moved[:, 3:7], q[:, 3:7]))  # either sign is one rotation
+        differ = np.abs(moved - q)[:, [0, 1, 2, *range(7, q.shape[1])]].max()
+        return float(differ) < SAME and float(turned.min()) > 1.0 - SAME and abs(q[0, 2] - own.q[0, 2]) < SAME
+
+
+def finder_of(playback: Playback, known: Sequence[Finder]) -> Finder:
+    """The finder, of those that are known, of the clip that a figure plays; or a new one."""
+    return next((finder for finder in known if finder.plays(playback)), None) or Finder(playback)
+
+
+def _none(playback: Playback) -> Stands:
+    """No stands of the figure of a clip."""
+    return stands_of(playback, playback.figure.character, Steps(np.zeros(0, dtype=np.int64), ()), range(0))
+
+
+def _moved(stands: Stands, own: Playback, other: Playback) -> Stands:
+    """Stands of a figure as those of another that plays the same clip in another place."""
+    if other is own or not len(stands.frames):
+        return stands
+    a, b = own.q[stands.frames[0]], other.q[stands.frames[0]]
+    turn, life = rotations.multiply(b[3:7], rotations.conjugate(a[3:7])), stands.life.copy()
+    life[:, :3] = np.einsum("ij,sjk->sik", rotations.to_matrix(turn), life[:, :3])
+    points = rotations.rotate(turn, stands.points - a[:3]) + b[:3]
+    return stands._replace(poses=_moved_poses(stands.poses, a, b), points=points, life=life)
+
+
+def _moved_poses(poses: Array, a: Array, b: Array) -> Array:
+    """Poses (S, nq), turned and moved as one pose (nq,) to another."""
+    turn, out = rotations.multiply(b[3:7], rotations.conjugate(a[3:7])), poses.copy()
+    out[:, :3] = rotations.rotate(turn, poses[:, :3] - a[:3]) + b[:3]
+    out[:, 3:7] = rotations.multiply(turn, poses[:, 3:7])
+    return out
 
 
 def steps_of(playback: Playback, character: Character) -> Steps:
@@ -61,9 +132,9 @@ def stands_of(playback: Playback, character: Character, found: Steps, some: rang
     feet, steps, frames = feet_of(character), found.own, found.frames[some.start : some.stop]
     poses, flags = playback.q[frames], np.zeros((len(frames), track.flags.shape[1]), dtype=np.bool_)
     points, life = np.zeros((*flags.shape, 3)), np.zeros((len(frames), playback.v.shape[1], 3))
-    state = State(playback.figure.model)
     above = [k for k in range(1, len(character.bodies)) if not any(k in leg for leg in legs)]
     for s, frame in enumerate(frames.tolist()):
+        state = State(playback.figure.model)
         first = max(some.start + s - 2, 0)
         cycle = slice(found.frames[first], found.frames[min(first + 2, len(found.frames) - 1)] + 1)
         around, price = playback.q[cycle], _price(playback.v[cycle], legs, character)

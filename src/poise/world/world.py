@@ -138,7 +138,7 @@ class World:
         self, joined: list[tuple[Figure, Array, Array]], way: Array | None, without: frozenset[str] = frozenset()
     ) -> None:
         """Put everyone in place; loose bodies come to rest first. Rubble that a figure begins in is left out."""
-        everyone, self._events, dt = list(joined), list(self._cast.events), self.dt
+        everyone, self._events, self._finders, dt = list(joined), list(self._cast.events), [], self.dt
         for name, driver in self._drivers.items():
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
@@ -195,8 +195,8 @@ class World:
 
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
-        driver.friction, driver.walls, driver.seed = self.friction, self._cast.walls, number
-        driver.room = lambda look: self._sight.distance(number, look)
+        driver.friction, driver.walls, driver.finders = self.friction, self._cast.walls, self._finders
+        driver.seed, driver.room = number, lambda look: self._sight.distance(number, look)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
