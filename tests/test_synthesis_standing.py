@@ -27,7 +27,7 @@ from poise.show.scene import Polygon
 from poise.show.synthesis_scene import scene_of_synthesis
 from poise.step import Objective
 from poise.synthesis.behaviors import BEHAVIORS
-from poise.synthesis.poses import places_of, sole_points, standing, stands, upright
+from poise.synthesis.poses import places_of, plane_of, sole_points, soles_of, standing, stands, upright
 from poise.synthesis.prepared import prepared, soled, steadied
 from poise.synthesis.run import SynthesisResult, synthesize, world_of
 from poise.synthesis.scene_file import scene_of
@@ -383,6 +383,18 @@ def test_legs_that_end_at_the_shin_stand_on_soles() -> None:
     result = synthesize("balance", seconds=1.5, character=character)
     assert result.figures[0].fell is None
     assert np.abs(result.trace.com[-1, 0] - result.trace.com[0, 0]).max() < 0.03
+
+
+def test_a_sole_warped_by_half_a_millimeter_is_pressed_flat() -> None:
+    """On two corners of such a sole one foot did not carry a figure: it fell."""
+    who = figure("adult")
+    assert soled(who) is who
+    points, warped = list(who.contact_points), sole_points(who, "left")[0]
+    points[warped] = replace(points[warped], offset=points[warped].offset + np.array([0.0, 0.0, 5e-4]))
+    flat = soled(replace(who, contact_points=tuple(points)))
+    plane = plane_of(soles := soles_of(flat, upright(flat), "left"))
+    assert plane is not None
+    assert np.abs((soles - plane[0]) @ plane[1]).max() < 1e-9
 
 
 STRADDLES = {"LeftUpLeg": (np.radians(20.0), 0.0, 0.0), "RightUpLeg": (-np.radians(20.0), 0.0, 0.0)}

@@ -34,7 +34,7 @@ BACK, OVERHEAD = np.radians(-120.0), np.radians(125.0)
 """… and goes so far back and up from there [rad]."""
 ALIKE = 0.04
 """Two soles are alike where no point of one, mirrored, is further from the other's than this part of a leg."""
-FLAT = 1e-3
+FLAT = 1e-5
 """A sole is flat where no point is further from its plane than this part of a leg."""
 
 
