@@ -20,6 +20,7 @@ from poise.analysis.momentum import body_motion, center_of_mass
 from poise.analysis.smoothing import LowPass
 from poise.body.character import Character, fit
 from poise.body.posing import root_mover
+from poise.check import air
 from poise.check.clip import REPAIRED, findings_of
 from poise.cli.app import run
 from poise.core import rotations
@@ -409,16 +410,24 @@ def test_a_wrong_time_base_is_refused() -> None:
         repair(sample_clip("hover_hop").cut(2.2, 3.2))
 
 
+@pytest.mark.parametrize(("share", "wrong"), [(0.02, False), (0.05, True), (-0.1, False)])
+def test_what_may_hang_in_the_air_without_falling_has_no_wrong_rate(
+    walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch, share: float, wrong: bool
+) -> None:
+    monkeypatch.setattr(air, "share_of_gravity", lambda seen: (share, 0.034))
+    assert (air.wrong_gravity(analyze(walk[0], walk[1])) == share) is wrong
+
+
 def test_a_time_base_that_only_short_flights_let_pass_is_named(
     walk: tuple[Motion, Character], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, clip = sys.modules["poise.edit.repair"], walk[0].cut(0.0, 0.15)
     monkeypatch.setattr(module, "MUCH", 0.0)
     said = []
-    for share in (1.5, 1.2, math.nan):
+    for share in (1.5, 1.2, math.nan, 0.2):
         monkeypatch.setattr(module, "share_of_gravity", lambda seen, share=share: (share, 0.3))
         said.append([n for n in repair(clip, walk[1], verify=False).report["notes"] if "times gravity" in n])
-    assert said[1:] == [[], []]
+    assert said[1:] == [[], [], []]
     assert "--source-fps 49 " in said[0][0]
 
 

@@ -104,11 +104,12 @@ def scale_of(clip: Analysis) -> ImpliedScale:
 def wrong_gravity(clip: Analysis) -> float | None:
     """What the flights fall with in the median, over gravity [1], where it is so far off that no repair should hide it.
 
-    Then the frame rate, the size or the timing is wrong. None where it may be right, or nothing flies.
+    Then the frame rate, the size or the timing is wrong. None where it may be right, or nothing flies, or what hangs in
+    the air may not fall at all: no rate would mend that.
     """
     share, unsure = share_of_gravity(clip)
     least, most = at.PLAUSIBLE_GRAVITY
-    return None if not share > 0.0 or least - unsure <= share <= most + unsure else share
+    return None if not share > unsure or least - unsure <= share <= most + unsure else share
 
 
 def share_of_gravity(clip: Analysis) -> tuple[float, float]:

@@ -449,7 +449,7 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
         notes.append(left)
     share, unsure = share_of_gravity(seen)
     least, most = PLAUSIBLE_GRAVITY
-    if force > MUCH and share > 0.0 and not least <= share <= most:
+    if force > MUCH and share > unsure and not least <= share <= most:
         notes.append(
             f"The flights fall with {share:.2g} ± {unsure:.1g} times gravity, so the frame rate may be wrong. "
             f"With --source-fps {seen.motion.fps / math.sqrt(share):.3g} they would fall with {seen.gravity:.3g} m/s²."
