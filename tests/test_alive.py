@@ -44,7 +44,7 @@ from poise.filter.quasi_physical import AtRest, JointLimits, Physicality
 from poise.filter.report import SimulationResult
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
-from poise.filter.swinging import pass_by
+from poise.filter.swinging import keep_in_reach, pass_by
 from poise.native.library import library
 from poise.phases.travel import direction_of_travel
 from poise.physics import State
@@ -272,6 +272,33 @@ def test_a_swinging_foot_passes_the_standing_one_on_its_own_side(lands: float) -
     b.point_goal[foot, :2] = 0.2 - lands, 0.4
     pass_by(b)  # pyright: ignore[reportArgumentType]
     np.testing.assert_allclose(b.point_goal[foot, 0], max(0.2 - lands, -0.12), atol=1e-9)
+
+
+@pytest.mark.parametrize("left", [0.1, 0.02, 0.0])
+def test_an_offset_goes_outward_no_faster_than_the_leg_has_length_left(left: float) -> None:
+    """A foot that was to land behind the hips after a push from there went back at 1.7 m/s, and its knee snapped."""
+    _, character = walk()
+    figure = SimulatedCharacter(
+        character, load_preset("recommended"), Terrain.flat(), Options(), dt=1.0 / 60.0, floor=character.floor
+    )
+    figure.start(figure.model.q_rest(), np.zeros(figure.model.nv))
+    figure.state.move_to(figure.model.q_rest(), np.zeros(figure.model.nv))
+    f = figure.problem
+    p, count = f.pose, len(f.offset)
+    foot = np.split(f.grouped, f.group_ends[:-1])[0]
+    at = p.xpos[f.hip] - p.xpos[f.ankle] + p.places
+    hanging = 0.8 * f.straight[foot]
+    names = ("straight", "hip", "ankle", "bent", "least_reach", "foresight", "loosening", "braking_time")
+    b = SimpleNamespace(**{name: getattr(f, name) for name in names}, pose=p, is_stepping=False)
+    b.reference, b.held = SimpleNamespace(progress=np.ones(count)), np.zeros(count, np.bool_)
+    b.point_goal, b.point_goal_v, b.shift_rates = at.copy(), np.zeros((count, 3)), np.zeros((count, 2))
+    b.point_goal[foot, 2] -= hanging
+    b.point_goal[foot, 1] -= np.sqrt(f.straight[foot] ** 2 - hanging**2) - left
+    b.shift_rates[foot, 1], b.point_goal_v[foot, 1] = -1.7, -2.0
+    keep_in_reach(b)  # pyright: ignore[reportArgumentType]
+    # its own speed of 0.3 m/s against the hips stays
+    np.testing.assert_allclose(b.point_goal_v[foot, 1], -np.clip(left / f.braking_time, 0.3, 2.0), atol=1e-9)
+    np.testing.assert_allclose(b.point_goal_v[foot, 0], 0.0, atol=1e-9)
 
 
 def near_legs() -> Iterator[tuple[SimulatedCharacter, State]]:

@@ -42,6 +42,8 @@ FIRM_SPEED = 0.4
 """Speed of the goal that doubles the weight of its path [m/s]."""
 LEAVES = 0.08
 """A foot that leaves the ground is let go within this time, while the goal is away [s]."""
+BRAKES = 0.08
+"""So long before a leg gets straight the offset of its foot slows down [s]."""
 PASSES, CROSSES = 0.11, 0.12
 """Feet pass each other no nearer than the first, from middle to middle, and one lands no farther beyond the line of the
 other than the second, for a leg of 0.82 m [m]."""
@@ -130,6 +132,7 @@ class Routine:
         f.reach = LARGEST_WAY * scale if is_strict else 0.0
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
         f.leaving_time, f.feet = LEAVES * math.sqrt(scale), len(footing.feet)
+        f.braking_time = BRAKES * math.sqrt(scale)
         f.pass_width, f.pass_cross = PASSES * scale, CROSSES * scale
         f.firm_speed = FIRM_SPEED * math.sqrt(scale)
         _legs(f, state, limbs, footing.feet)

@@ -105,6 +105,7 @@ def keep_in_reach(f: Block) -> Array:
 
     A foot that stands comes towards the hip. A straight leg cannot slow that, so the foot is let go by how far out of
     reach it would be a moment later, and goes with the hip. One that swings comes along the ground, bent early in it.
+    Its offset goes outward no faster than the leg has length left, since a knee that gets straight at speed snaps.
     """
     p, s = f.pose, f.reference.progress
     moved = p.xpos[f.ankle] + f.point_goal - p.places - p.xpos[f.hip]
@@ -118,7 +119,12 @@ def keep_in_reach(f: Block) -> Array:
     f.point_goal[:, 2] -= np.where(stands, excess * moved[:, 2], 0.0)
     straight, hips = np.where(stands, f.straight, np.inf), np.empty_like(moved)
     bodies.point_motion.twin(p, f.hip, p.xpos[f.hip], p.body_biases, hips, np.empty_like(moved))
-    rate = np.maximum(0.0, np.sum((f.point_goal_v - hips) * moved, axis=1) / far)
+    change = f.point_goal_v - hips
+    rate = np.maximum(0.0, np.sum(change * moved, axis=1) / far)
     loose = np.clip(((far + f.foresight * rate) / straight - 1.0) / f.loosening, 0.0, 1.0)
+    most = np.maximum(0.0, reach - along) / f.braking_time
+    out, own = (np.sum(v[:, :2] * moved[:, :2], axis=1) / along for v in (change, f.shift_rates))
+    over = np.where(stands, 0.0, np.maximum(0.0, np.minimum(out - most, own)))
     f.point_goal_v[:] = f.point_goal_v - (loose * rate / far)[:, None] * moved
+    f.point_goal_v[:, :2] -= (over / along)[:, None] * moved[:, :2]
     return 1.0 - loose

@@ -293,7 +293,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         pose_share, end_share: real  pose; end effectors
         bent, least_reach: real  how much shorter a leg is early in a swing; part of it that reaches aside at least
         foresight, loosening: real  a foot soon out of reach by this part of the leg is let go [s]
-        leaving_time, pass_width, pass_cross: real  of swinging feet, see filter/sensing.py [s], [m], [m]
+        leaving_time, braking_time, pass_width, pass_cross: real  of swinging feet, see filter/sensing.py [s, s, m, m]
         holding: real  times as much for those that stand while the goal is away
         authority: real  factor on what needs the ground's help, below 1 for a figure that falls
         rise: real  factor on the weight of the root's height where a plan says it and something stands

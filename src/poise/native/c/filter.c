@@ -371,9 +371,14 @@ static real keep_in_reach(Frame *f, word i) {
     }
     real excess = larger(0.0, 1.0 - reach / far);
     for (int c = 0; c < (stands ? 3 : 2); c++) goal[c] -= excess * moved[c];
-    if (!stands) return 1.0;
     point_of_body(p, f->hip[i], p->xpos + 3 * f->hip[i], p->body_biases, v, unused);
-    for (int c = 0; c < 3; c++) rate += (speed[c] - v[c]) * moved[c] / far;
+    for (int c = 0; c < (stands ? 3 : 2); c++) rate += (speed[c] - v[c]) * moved[c] / far;
+    if (!stands) { /* its offset goes outward no faster than the leg has length left */
+        real most = larger(0.0, reach - far) / f->braking_time, own = dot(f->shift_rates + 2 * i, moved, 2) / far;
+        real over = larger(0.0, smaller(rate - most, own));
+        for (int c = 0; c < 2; c++) speed[c] -= over * moved[c] / far;
+        return 1.0;
+    }
     rate = larger(0.0, rate);
     real beyond = (far + f->foresight * rate - reach) / (f->loosening * reach), loose = smaller(1.0, larger(0.0, beyond));
     for (int c = 0; c < 3; c++) speed[c] -= loose * rate * moved[c] / far;
