@@ -354,6 +354,16 @@ def test_strict_steps_where_its_body_would_come_to_rest(side: float) -> None:
     assert np.abs(run.q[-1] - run.q[-10]).max() < 0.05
 
 
+@needs_motions
+@first_cases(1, ("force", "second"), [((-275.0, 0.0), 0.9), ((200.0, 10.0), 1.2)])
+def test_a_strict_walk_crosses_its_feet_to_catch_itself(force: tuple[float, float], second: float) -> None:
+    """Nothing else can; it fell with its feet on one spot where the clip's steps were kept from crossing."""
+    motion = load(MOTIONS / "bvh" / "cmu_motionbuilder" / "02_01.bvh")
+    options = Options(physicality=Physicality(is_strict=True))
+    run = simulate(motion, fit(motion), pushes=[Push("chest", (*force, 0.0), second, 0.2)], options=options)
+    assert run.report["events"][0]["outcome"] == "stepped"
+
+
 @first_cases(1, ("force", "side"), [(450.0, 90.0), (600.0, 180.0)])
 def test_strict_gains_no_energy_where_it_falls_after_a_step(force: float, side: float) -> None:
     """The ground kicked the foot that was still in the air: 15 J in the first frame of each."""

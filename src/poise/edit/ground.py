@@ -170,9 +170,10 @@ def _whole(
 
     A cycle is corrected between a round before and one after it, so that its ends still meet.
     """
-    ends = find_loop(motion)
+    ends, height = find_loop(motion), motion.world[0][:, fixed.root, 2]
     is_whole = scope.interval is None and carried_ground(motion) is None
-    if not (ends.is_closed and is_whole and motion.duration < LONGEST_CYCLE):
+    is_level = abs(height[-1] - height[0]) < HOVERS[0] * fixed.character.leg_length / HUMAN_LEG
+    if not (ends.is_closed and is_level and is_whole and motion.duration < LONGEST_CYCLE):
         return _once(motion, fixed, character, floor, scope)
     beside = motion.frame_count - 2
     clip = with_rounds(motion, ends, beside)

@@ -133,7 +133,8 @@ class Routine:
         f.loose_part, f.soft_frequency = LOOSE, SOFT_GOAL
         f.leaving_time, f.feet = LEAVES * math.sqrt(scale), len(footing.feet)
         f.braking_time = BRAKES * math.sqrt(scale)
-        f.pass_width, f.pass_cross = PASSES * scale, CROSSES * scale
+        # nothing but a foot that crosses can catch a strict figure
+        f.pass_width, f.pass_cross = PASSES * scale, math.inf if is_strict else CROSSES * scale
         f.firm_speed = FIRM_SPEED * math.sqrt(scale)
         _legs(f, state, limbs, footing.feet)
         f.foresight, f.loosening = FORESIGHT * math.sqrt(scale), LOOSENING
