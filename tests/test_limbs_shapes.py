@@ -18,7 +18,8 @@ from poise.body.limbs import find_anatomy
 from poise.cli.describe import describe_motion
 from poise.core.errors import MotionWarning
 from poise.intake.anatomy import height_of
-from poise.phases.points import body_points, far_tips
+from poise.phases.floor import find_floor
+from poise.phases.points import body_points, body_tips, far_tips
 from tests.test_limbs import ARMS, LEGS, MOVES, TRUNK, Row, both, figure, limbs
 
 
@@ -365,3 +366,41 @@ def test_a_long_last_joint_that_moves_skin_is_part_of_the_body() -> None:
     assert not far_tips(skinned.skeleton)
     low, high = (float(np.ptp(body_points(moving)[0][..., 2])) for moving in (bare, skinned))
     assert high > low + 1.0
+
+
+def test_an_end_site_that_repeats_the_shank_is_no_sole() -> None:
+    """An exporter that does not know how long a foot is writes the bone before it once more: half a leg underground."""
+    rows = [*TRUNK, *ARMS, *LEGS[:3], *LEGS[4:7]]
+    moves = [name for name in MOVES if "toe" not in name]
+    repeated: list[Row] = [("", f"foot.{side}", (-0.01, 0.0, -0.4)) for side in "LR"]
+    plain, filled = figure(rows, moves), figure(rows, moves, ends=repeated)
+    assert find_floor(filled).value == pytest.approx(find_floor(plain).value)
+    assert np.array_equal(body_points(filled)[0], body_points(plain)[0])
+    assert height_of(filled) == pytest.approx(height_of(plain))
+    found, expected = fit(filled), fit(plain)
+    for body, like in zip(found.bodies, expected.bodies, strict=True):
+        assert body.mass == pytest.approx(like.mass), body.name
+    for point, like in zip(found.contact_points, expected.contact_points, strict=True):
+        assert point.offset == pytest.approx(like.offset), point.name
+
+
+@pytest.mark.parametrize("tip", [(0.4, 0.0, -0.02), (-0.01, 0.0, -0.3), (0.2, 0.0, -0.06)])
+def test_an_end_site_ahead_or_of_another_length_is_the_foot_s(tip: tuple[float, float, float]) -> None:
+    rows = [*TRUNK, *ARMS, *LEGS[:3], *LEGS[4:7]]
+    ends: list[Row] = [("", f"foot.{side}", tip) for side in "LR"]
+    skeleton = figure(rows, ends=ends).skeleton
+    assert body_tips(skeleton) == skeleton.end_sites
+
+
+def test_a_shin_that_ends_in_an_end_site_as_long_as_the_thigh_is_a_leg() -> None:
+    rows: list[Row] = [
+        ("rig", "", (0.0, 0.0, 0.0)),
+        ("hips", "rig", (0.0, 0.0, 0.95)),
+        *TRUNK[1:],
+        *ARMS,
+        *LEGS[:2],
+        *LEGS[4:6],
+    ]
+    ends: list[Row] = [("", f"shin.{side}", (0.01, 0.0, -0.42)) for side in "LR"]
+    skeleton = figure(rows, ends=ends).skeleton
+    assert body_tips(skeleton) == skeleton.end_sites

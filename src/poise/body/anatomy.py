@@ -18,6 +18,7 @@ from poise.core.motion import Motion
 from poise.core.skeleton import EndSite, Skeleton, rest_pose
 from poise.core.typing import Array
 from poise.intake.anatomy import FINGERS, name_words, without_namespace
+from poise.phases.points import body_tips
 from poise.phases.travel import in_place_velocity
 
 ACROSS = 0.97
@@ -337,9 +338,9 @@ STRETCH = 0.01
 
 
 def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
-    """End sites without those that lie many times as far from their joint as the mirrored one does."""
+    """Tips without those that lie many times as far from their joint as the mirrored one does."""
     length: dict[tuple[str, str], float] = {}
-    for site in skeleton.end_sites:
+    for site in body_tips(skeleton):
         name = skeleton.names[site.joint]
         length[without_side(name), side_of(name)] = float(np.linalg.norm(site.offset))
     other = {"left": "right", "right": "left", "": ""}
@@ -350,7 +351,7 @@ def sound_ends(skeleton: Skeleton) -> tuple[EndSite, ...]:
         bone = float(np.linalg.norm(skeleton.offsets[site.joint]))
         return own <= max(4.0 * twin, 1.5 * bone)
 
-    return tuple(site for site in skeleton.end_sites if is_sound(site))
+    return tuple(site for site in body_tips(skeleton) if is_sound(site))
 
 
 def bone_lengths(poses: Poses) -> Array:

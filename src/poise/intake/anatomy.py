@@ -18,7 +18,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton
 from poise.core.units import HUMAN_LEG, UNITS
-from poise.phases.points import body_points, far_tips
+from poise.phases.points import body_points, body_tips, far_tips
 
 _SIDES = ("left", "right", "l", "r")
 THIGHS = ("upleg", "upperleg", "thigh", "femur", "hip")
@@ -328,7 +328,7 @@ def _reach(skeleton: Skeleton) -> float:
 def _longest(skeleton: Skeleton) -> tuple[float, float]:
     """Longest ways along the bones: from tip to tip, and from the root to a tip."""
     below = np.zeros(skeleton.joint_count)
-    for site in skeleton.end_sites:
+    for site in body_tips(skeleton):
         below[site.joint] = max(below[site.joint], float(np.linalg.norm(site.offset)))
     longest = float(below.max(initial=0.0))
     lengths = np.linalg.norm(skeleton.offsets, axis=1)
@@ -440,7 +440,7 @@ def height_in_meters(text: str | float) -> float:
 def _rest_height(skeleton: Skeleton) -> float:
     """Height of the rest pose with its tips [m]. Beyond the skin only the first joint counts, which marks its end."""
     places, turned = skeleton.rest
-    tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in skeleton.end_sites]
+    tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in body_tips(skeleton)]
     skin, shown = skeleton.skin, np.ones(skeleton.joint_count, dtype=bool)
     if skin is not None and skin.any():
         has_skin = np.array([skin[skeleton.carried_by(j)].any() for j in range(skeleton.joint_count)])

@@ -34,6 +34,10 @@ FAR = 10.0
 """A last bone is drawn to no end of the body if it is so many times as long as the one before, and longer than any way
 from the pelvis to a joint that goes on [1]."""
 
+FILLER, STRAIGHT_ON, LIKE_THIGH, LOWEST = 0.01, 0.95, 0.7, 0.1
+"""An exporter that knows no foot's length writes the shank's again, within this share and straight on: cosine of the
+angle. The thigh is no shorter than this share of the shank, and the ankle among this lowest share of the height [1]."""
+
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
     """World positions of all joints and end sites that belong to the body.
@@ -64,13 +68,13 @@ def body_parts(skeleton: Skeleton) -> tuple[list[int], list[EndSite]]:
     controls = _controls(skeleton)
     joints = [j for j in joints if j not in controls] or joints
     kept = set(joints)
-    return joints, [site for site in skeleton.end_sites if site.joint in kept]
+    return joints, [site for site in body_tips(skeleton) if site.joint in kept]
 
 
 def lowest_at_rest(skeleton: Skeleton, joints: npt.NDArray[np.int64]) -> float:
     """Height of the lowest of these joints and their tips in the rest pose [m]."""
     places, turns = skeleton.rest
-    tips = [s for s in skeleton.end_sites if s.joint in set(joints.tolist())]
+    tips = [s for s in body_tips(skeleton) if s.joint in set(joints.tolist())]
     ends = [float((places[s.joint] + rotations.rotate(turns[s.joint], s.offset))[2]) for s in tips]
     return min(float(places[joints, 2].min()), *ends, math.inf)
 
@@ -136,6 +140,34 @@ def far_tips(skeleton: Skeleton) -> frozenset[int]:
     return skeleton.found["far tips"]
 
 
+def body_tips(skeleton: Skeleton) -> tuple[EndSite, ...]:
+    """End sites but those of two feet that an exporter filled in: a second shank straight below each ankle."""
+    if "body tips" not in skeleton.found:
+        fillers = [site for site in skeleton.end_sites if _repeats_shank(skeleton, site)]
+        is_pair = len(fillers) == 2 and fillers[0].joint != fillers[1].joint
+        skeleton.found["body tips"] = tuple(
+            s for s in skeleton.end_sites if not (is_pair and any(s is f for f in fillers))
+        )
+    return skeleton.found["body tips"]
+
+
+def _repeats_shank(skeleton: Skeleton, site: EndSite) -> bool:
+    """Whether thigh, shank and ankle follow one another without a branch, and the tip lies one more shank below."""
+    ankle, (places, turns) = site.joint, skeleton.rest
+    if len(above := skeleton.ancestors(ankle)) < 3 or skeleton.children[ankle]:
+        return False
+    knee, hip, _ = above[:3]
+    if any(len(skeleton.children[j]) != 1 for j in (knee, hip)):
+        return False
+    thigh, shank = places[knee] - places[hip], places[ankle] - places[knee]
+    tip, length = rotations.rotate(turns[ankle], site.offset), float(np.linalg.norm(shank))
+    if abs(float(np.linalg.norm(tip)) - length) > FILLER * length or np.linalg.norm(thigh) < LIKE_THIGH * length:
+        return False
+    heights = places[skeleton.carried_by(pelvis(skeleton)), 2]
+    is_low = places[ankle, 2] <= heights.min() + LOWEST * float(np.ptp(heights))
+    return bool(is_low and tip[2] < -0.5 * length and tip @ shank > STRAIGHT_ON * length**2)
+
+
 def _controls(skeleton: Skeleton) -> frozenset[int]:
     """Joints that neither move skin nor carry any that do, but for those in which a limb with skin ends; far tips."""
     skin, far = figure_skin(skeleton), far_tips(skeleton)
@@ -189,7 +221,7 @@ def leg_length(skeleton: Skeleton) -> float:
     children = [[c for c in kids if c not in controls] for kids in skeleton.children]
     joints = [j for j in range(skeleton.joint_count) if j not in controls] or list(range(skeleton.joint_count))
     tips = [(float(positions[j, 2]), j, 0.0) for j in joints if not children[j]]
-    for site in skeleton.end_sites:
+    for site in body_tips(skeleton):
         tip = positions[site.joint] + rotations.rotate(orientations[site.joint], site.offset)
         if site.joint not in controls:
             tips.append((float(tip[2]), site.joint, float(np.linalg.norm(site.offset))))
@@ -197,7 +229,7 @@ def leg_length(skeleton: Skeleton) -> float:
     extent = np.ptp(np.delete(positions, far, axis=0), axis=0)
     below = np.linalg.norm(skeleton.offsets, axis=1)  # length of each joint's bone with all that it carries
     below[far] = 0.0
-    for site in skeleton.end_sites:
+    for site in body_tips(skeleton):
         below[site.joint] += float(np.linalg.norm(site.offset))
     for j in range(skeleton.joint_count - 1, 0, -1):
         below[skeleton.parents[j]] += below[j]
@@ -245,10 +277,10 @@ def bone_weights(skeleton: Skeleton, joints: npt.NDArray[np.int64]) -> Array:
     count = len(joints)
     weights = np.zeros(count)
     place: dict[int, int] = {}
-    joint_points = count - sum(1 for s in skeleton.end_sites if s.joint in set(joints.tolist()))
+    joint_points = count - sum(1 for s in body_tips(skeleton) if s.joint in set(joints.tolist()))
     for k, j in enumerate(joints[:joint_points].tolist()):
         place[j] = k
-    sites = [s for s in skeleton.end_sites if s.joint in place]
+    sites = [s for s in body_tips(skeleton) if s.joint in place]
     parents = skeleton.parents.tolist()
     bones = [(place[parents[j]], k, skeleton.offsets[j]) for j, k in place.items() if parents[j] in place]
     bones += [(place[s.joint], joint_points + k, s.offset) for k, s in enumerate(sites)]

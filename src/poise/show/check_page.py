@@ -21,7 +21,7 @@ from poise.check.profile import Limit, Profile
 from poise.check.report import ClipReport, Pictures
 from poise.core.motion import Motion
 from poise.core.typing import Array
-from poise.phases.points import body_points, pelvis
+from poise.phases.points import body_points, body_tips, pelvis
 from poise.phases.travel import direction_of_travel
 from poise.show.page import WEB, filled, json_text
 from poise.show.physics import BALLISTIC_COLOR, plots
@@ -391,7 +391,7 @@ def _lines(motion: Motion, frames: list[int]) -> tuple[Array, list[str]]:
     points, owners = body_points(motion)
     points, root = points[frames], pelvis(skeleton)
     place = {j: k for k, j in reversed(list(enumerate(owners.tolist())))}
-    tips = len(owners) - sum(1 for s in skeleton.end_sites if s.joint in place)
+    tips = len(owners) - sum(1 for s in body_tips(skeleton) if s.joint in place)
     ends: list[tuple[int, int, int]] = []  # from point, to point, joint that names the side
     for k, joint in enumerate(owners.tolist()):
         if k >= tips:
