@@ -10,6 +10,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,13 @@ def test_errors_of_python_name_arguments_and_those_of_a_command_options(
     assert "--skeleton FILE" in capsys.readouterr().err
     with pytest.raises(poise.UnknownName, match="Did you mean 'chest'"):
         poise.Character.fit(sample_clip("walk")).body_index("chesst")
+
+
+def test_hips_are_the_pelvis_where_no_joint_is_called_so() -> None:
+    skeleton = sample_clip("walk").skeleton
+    renamed = tuple("Root" if name == "Hips" else name for name in skeleton.names)
+    person = poise.Character.fit(replace(skeleton, names=renamed))
+    assert person.body_index("Hips") == person.roles["pelvis"]
 
 
 @pytest.mark.parametrize("header", ["{'descr': (", "{'descr': '<f8', 'shape': (3,\\n", "x y", "{'a':\n  1\n 2"])

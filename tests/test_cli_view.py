@@ -233,6 +233,14 @@ def test_a_part_of_a_clip_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "--start is nan" in capsys.readouterr().err
 
 
+@needs_page
+def test_a_clip_of_a_file_is_named_behind_an_at_sign(tmp_path: Path) -> None:
+    clip, page = poise.load(poise.sample_path("walk")).frames(np.arange(60)), tmp_path / "part.html"
+    poise.save(clip, tmp_path / "walk.glb")
+    assert run(["view", f"{tmp_path / 'walk.glb'}@0", "-o", str(page), "--plain"]) == 0
+    assert read_recording(page).header["times"]["shape"] == [60]
+
+
 def test_a_skeleton_without_a_motion_is_told_in_words_of_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,7 +21,7 @@ from poise.core.skeleton import Skeleton
 from poise.core.units import UNITS
 from poise.intake import Custom, read_as, weigh
 from poise.intake import table as tables
-from poise.intake.anatomy import anatomy_of, height_in_meters, height_of, is_hand
+from poise.intake.anatomy import anatomy_of, height_in_meters, height_of, is_hand, without_counts
 from poise.intake.figure import Figure
 from poise.intake.reading import size_doubt
 from poise.io.format import UP_AXES, door_turn, ground_from
@@ -212,6 +212,17 @@ def test_legs_are_found_by_shape_where_names_say_nothing(tmp_path: Path) -> None
     assert [skeleton.names[leg.first] for leg in found.legs] == ["bone1", "bone4"]
     assert [skeleton.names[arm.first] for arm in found.arms] == ["bone9", "bone12"]
     assert not found.by_name
+
+
+def test_numbers_that_an_exporter_counted_joints_with_hide_no_name() -> None:
+    skeleton = walk().skeleton
+    counted = replace(skeleton, names=tuple(f"{name}_{j}" if j else name for j, name in enumerate(skeleton.names)))
+    found = anatomy_of(counted)
+    assert found.by_name
+    assert found.legs == anatomy_of(skeleton).legs
+    assert found.head == anatomy_of(skeleton).head
+    own = ("hips", "leg_1", "leg_2", "arm_1")  # the number says which leg it is
+    assert without_counts(own) == own
 
 
 def test_a_long_chain_of_joints_is_no_trouble() -> None:

@@ -419,6 +419,17 @@ def test_real_clips_are_known(name: str, unit: float, up: str, leg: float, diale
     assert f"{leg:.2f} m" in motion.source.evidence["unit"].reason
 
 
+def test_a_biped_is_known_behind_the_numbers_of_an_exporter(tmp_path: Path) -> None:
+    lines, count = poise.sample_path("walk").read_text(encoding="utf-8").split("\n"), 0
+    for k, line in enumerate(lines):
+        if line.strip().startswith("JOINT"):
+            lines[k], count = f"{line.replace('LeftUpLeg', 'Bip001_L_Thigh')}_{count}", count + 1
+    motion = read(tmp_path, "\n".join(lines))
+    assert motion.source is not None
+    assert motion.source.evidence["dialect"].value == "3ds Max Biped"
+    assert "Bip001_L_Thigh_" in motion.source.evidence["dialect"].reason
+
+
 def test_a_naming_scheme_is_shown_by_the_names_of_the_file(tmp_path: Path) -> None:
     text = poise.sample_path("walk").read_text(encoding="utf-8")
     for before, after in (("JOINT LeftUpLeg", "JOINT lHip"), ("JOINT LeftLeg", "JOINT lKnee")):

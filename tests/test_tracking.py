@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -366,6 +368,17 @@ def test_the_soft_root_says_what_it_needs(walk: Motion, walker: poise.Character)
         tracker.step(pose)
     assert tracker.counts.fallback_steps == 0  # it is not a fallback
     assert max(tracker.counts.root_force) > 1e-3
+
+
+def test_a_figure_that_is_none_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    words = ["track", str(poise.sample_path("walk")), "-c", "raptor", "-o", str(tmp_path / "out.bvh")]
+    code = (
+        f"import sys; from poise.cli.app import run; done = run({words});"
+        "sys.exit(done + 10 * ('poise.body.character' in sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert ran.returncode == 2, ran.stderr
+    assert "scripts/make_creatures.py" in ran.stderr
 
 
 def test_the_command_writes_what_it_says(tmp_path: Path, walk: Motion) -> None:

@@ -152,7 +152,7 @@ class Character:
 
     @cached_property
     def indices(self) -> dict[str, int]:
-        """Index of each body by all of its names in lower case: its own, then its roles, then its joints."""
+        """Index of each body by all of its names in lower case: its own, its roles, its joints; "hips" as "pelvis"."""
         out: dict[str, int] = {}
         for i, b in enumerate(self.bodies):
             out.setdefault(b.name.lower(), i)
@@ -163,6 +163,8 @@ class Character:
             while j >= 0 and j not in by_joint:
                 j = int(self.skeleton.parents[j])
             out.setdefault(joint.lower(), by_joint.get(j, 0))
+        if "pelvis" in self.roles:
+            out.setdefault("hips", self.roles["pelvis"])
         return out
 
     def body_index(self, name: str) -> int:

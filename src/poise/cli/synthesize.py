@@ -378,18 +378,24 @@ def follows(machine: StateMachine) -> bool:
     )
 
 
+def require_figure(which: str) -> None:
+    """Refuse a figure that is neither built in nor a file, before anything is loaded."""
+    if which not in BUILT_IN and not _file_and_clip(which)[0].exists():
+        raise InvalidValue(
+            f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}. "
+            "Any other needs its own file: a character, or one with a skeleton. "
+            "scripts/make_creatures.py draws a raptor, an alien and a cat (docs/tracking.md, Creatures from a script)."
+        )
+
+
 def figure_of(which: str) -> Character:
     """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
+    require_figure(which)
     from poise.body.character import figure
 
     if which in BUILT_IN:
         return figure(which)
     path, clip = _file_and_clip(which)
-    if not path.exists():
-        raise InvalidValue(
-            f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}. "
-            "Any other needs its own file: a character, or one with a skeleton."
-        )
     if path.suffix.lower() == ".toml":
         from poise.body import load_character
 

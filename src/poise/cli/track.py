@@ -145,7 +145,9 @@ def track(
         if number is not None and not low <= number <= high:
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
-    from poise.cli.synthesize import captured, drawn_of, figure_of
+    from poise.cli.synthesize import captured, drawn_of, figure_of, require_figure
+
+    require_figure(character)
     from poise.filter.forces import parse_push
     from poise.terrain import Terrain
     from poise.tracking.lists import settings_of

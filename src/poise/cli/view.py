@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 def view(
     files: Annotated[
         list[Path],
-        argument("FILE…", "Clips; a recording (.html); a report (.json) beside its clip."),
+        argument(
+            "FILE…", "Clips (FILE@CLIP names one of several); a recording (.html); a report (.json) beside its clip."
+        ),
     ],
     side_by_side: Annotated[
         bool, flag("--side-by-side", "Show clips beside each other, with their steps at the same times.")
@@ -79,10 +81,10 @@ def view(
         require_page()
         if port is not None:
             require_server()
-    from poise.io.format import format_of
+    from poise.io.format import file_and_clip, format_of
     from poise.io.markers import NAME as MARKERS
 
-    if any(format_of(file).NAME == MARKERS for file in clips):
+    if any(format_of(file_and_clip(str(file))[0]).NAME == MARKERS for file in clips):
         if len(clips) > 1:
             raise InvalidValue("A recording of markers is shown alone; view the other clips separately.")
         _deliver(_of_markers(clips[0], reading.checked), clips, record, headless=headless, port=port)

@@ -8,6 +8,7 @@ How tall a figure is has one definition, for every command and for `--height`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -124,7 +125,7 @@ class Anatomy:
     def head(self) -> int | None:
         """The joint at the top of the trunk; None where none is known."""
         skeleton = self.skeleton
-        named = [j for j, name in enumerate(skeleton.names) if simple_name(name).endswith(HEADS)]
+        named = [j for j, name in enumerate(without_counts(skeleton.names)) if simple_name(name).endswith(HEADS)]
         if named:  # a guide or a control of the rig moves no skin
             skinned = [j for j in named if skeleton.skin is None or skeleton.skin[skeleton.carried_by(j)].sum() > 0.0]
             return (skinned or named)[0]
@@ -160,6 +161,18 @@ class Anatomy:
 def simple_name(name: str) -> str:
     """A joint's name without prefix, case and punctuation: "mixamorig:LeftUpLeg" → "leftupleg"."""
     return re.sub(r"[^a-z0-9]", "", without_namespace(name).lower())
+
+
+def without_counts(names: Sequence[str]) -> tuple[str, ...]:
+    """Names without the number that an exporter counted them with, as in "Bip001 L Thigh_179".
+
+    It is one if all but the root's end in one and no two are the same: "leg_1" and "arm_1" stay as they are.
+    """
+    counts = [re.search(r"(?<=[a-zA-Z0-9.])_([0-9]+)$", name) for name in names]
+    numbers = [count[1] for count in counts if count]
+    if len(names) < 2 or not all(counts[1:]) or len(set(numbers)) < len(numbers):
+        return tuple(names)
+    return tuple(name[: count.start()] if count else name for name, count in zip(names, counts, strict=True))
 
 
 _ONLY_WHERE = re.compile(
@@ -243,7 +256,7 @@ def _named(skeleton: Skeleton, keywords: tuple[str, ...]) -> tuple[Limb, ...]:
     for word in keywords:
         names = {f"{s}{word}" for s in _SIDES} | {f"{word}{s}" for s in ("l", "r")}
         found: list[Limb] = []
-        for j, name in enumerate(skeleton.names):
+        for j, name in enumerate(without_counts(skeleton.names)):
             bare = simple_name(name)
             is_prefixed = any(
                 len(n) > 4 and bare.endswith(n) and not bare.startswith(n[0]) for n in names

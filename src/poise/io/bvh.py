@@ -17,7 +17,7 @@ import numpy as np
 from poise.core.errors import FileFormatError, NoMotion
 from poise.core.motion import Evidence, Motion, Source
 from poise.core.skeleton import Skeleton
-from poise.intake.anatomy import Limb, anatomy_of, simple_name
+from poise.intake.anatomy import Limb, anatomy_of, simple_name, without_counts
 from poise.intake.reading import Custom, read_as
 from poise.io.bvh_document import (
     BvhDocument,
@@ -342,8 +342,10 @@ def _stated(document: BvhDocument, literal: str) -> str:
 
 
 def _who_made_it(document: BvhDocument) -> Evidence:
-    names = {j.name for j in document.joints}
-    simple_names = {simple_name(j.name): j.name for j in document.joints}  # the file's own spelling
+    spelled = [j.name for j in document.joints]
+    bare = without_counts(spelled)
+    names = set(bare)
+    simple_names = dict(zip(map(simple_name, bare), spelled, strict=True))
     every = all(len(j.channels) == 6 for j in document.joints)
     if "LHipJoint" in names and "LeftUpLeg" in names:
         return Evidence("CMU, MotionBuilder release", 0.95, "joints LHipJoint and LeftUpLeg")
@@ -359,6 +361,8 @@ def _who_made_it(document: BvhDocument) -> Evidence:
         return Evidence("Bandai Namco", 0.8, "joint joint_Root above the hips")
     if every and {"rightupleg", "hips"} <= simple_names.keys() and any("InHand" in n for n in names):
         return Evidence("Noitom / Perception Neuron", 0.8, "six channels on every joint and InHand joints")
+    if biped := next((simple_names[n] for n in simple_names if re.fullmatch(r"bip[0-9]*lthigh", n)), None):
+        return Evidence("3ds Max Biped", 0.8, f"joint {biped}")
     if {"lefttoe", "spine2", "leftupleg"} <= simple_names.keys():
         return Evidence("LAFAN1", 0.6, f"joints {simple_names['spine2']} and {simple_names['lefttoe']}")
     if {"leftupleg", "leftleg"} <= simple_names.keys():
