@@ -404,3 +404,15 @@ def test_a_shin_that_ends_in_an_end_site_as_long_as_the_thigh_is_a_leg() -> None
     ends: list[Row] = [("", f"shin.{side}", (0.01, 0.0, -0.42)) for side in "LR"]
     skeleton = figure(rows, ends=ends).skeleton
     assert body_tips(skeleton) == skeleton.end_sites
+
+
+def test_an_end_site_that_repeats_the_foot_is_that_of_the_toes() -> None:
+    legs = both(
+        ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+        ("foot.*", "shin.*", (-0.01, 0.0, -0.4)),
+        ("toe.*", "foot.*", (0.1, 0.0, -0.09)),
+    )
+    ends: list[Row] = [("", f"toe.{side}", (0.1, 0.0, -0.09)) for side in "LR"]
+    skeleton = figure([*TRUNK, *ARMS, *legs], ends=ends).skeleton
+    assert body_tips(skeleton) == skeleton.end_sites

@@ -36,7 +36,8 @@ from the pelvis to a joint that goes on [1]."""
 
 FILLER, STRAIGHT_ON, LIKE_THIGH, LOWEST = 0.01, 0.95, 0.7, 0.1
 """An exporter that knows no foot's length writes the shank's again, within this share and straight on: cosine of the
-angle. The thigh is no shorter than this share of the shank, and the ankle among this lowest share of the height [1]."""
+angle. Of thigh and shank one is no shorter than this share of the other; toes are. The ankle is in this lowest share of
+the height [1]."""
 
 
 def body_points(motion: Motion) -> tuple[Array, npt.NDArray[np.int64]]:
@@ -161,7 +162,9 @@ def _repeats_shank(skeleton: Skeleton, site: EndSite) -> bool:
         return False
     thigh, shank = places[knee] - places[hip], places[ankle] - places[knee]
     tip, length = rotations.rotate(turns[ankle], site.offset), float(np.linalg.norm(shank))
-    if abs(float(np.linalg.norm(tip)) - length) > FILLER * length or np.linalg.norm(thigh) < LIKE_THIGH * length:
+    if abs(float(np.linalg.norm(tip)) - length) > FILLER * length:
+        return False
+    if not LIKE_THIGH * length < float(np.linalg.norm(thigh)) < length / LIKE_THIGH:
         return False
     heights = places[skeleton.carried_by(pelvis(skeleton)), 2]
     is_low = places[ankle, 2] <= heights.min() + LOWEST * float(np.ptp(heights))
