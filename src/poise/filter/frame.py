@@ -137,13 +137,16 @@ def _move_landings(f: Block) -> None:
 
 def _stick(f: Block) -> None:
     """Which points stand. One that touches sticks where it will be in the next step, and goes with the ground; one
-    that leaves starts from where it was. One that a protective step lifts early keeps its place until it swings.
+    that leaves starts from where it was. One that a protective step lifts early keeps its place until it swings, and so
+    does one that lifts for a moment while its foot stands: points that stuck apart would tug at one foot for good.
     """
-    flags, stood = f.reference.flags, f.stood.copy()
+    flags, stood, kept = f.reference.flags, f.stood.copy(), f.held.copy()
+    for points in np.split(f.grouped, f.group_ends[:-1]):
+        kept[points] &= stood[points].any()
     f.stands[:] = flags & (f.gaps < f.band)
     here = f.pose.places - f.base
     here[:, 2] = f.heights - f.floors
-    began = f.stands & ~stood
+    began = f.stands & ~stood & ~kept
     speed = f.pose.velocities - f.ground_velocities - f.reference.point_velocities
     f.offset[began, :2] = (here + f.dt * speed)[began, :2]
     left = ~flags & ~f.swung
@@ -385,7 +388,8 @@ def _point_targets(f: Block) -> None:
         tangent, normal = np.maximum(tangent, f.plan_climbs), np.maximum(normal, f.plan_climbs)
     limb = f.giving.limb_of[p.point_body]
     if not f.is_at_goal:
-        tangent = np.maximum(tangent, np.maximum(1.0 - f.swings_for / f.leaving_time, f.bent_share))
+        leaves = np.where(np.isfinite(r.landings[:, 0]), 1.0 - f.swings_for / f.leaving_time, 0.0)
+        tangent = np.maximum(tangent, np.maximum(leaves, f.bent_share))
     kept = firm * np.where((limb < 0) | f.held, 1.0, 1.0 - np.append(f.giving.loose, 0.0)[limb]) ** 4
     tangent, normal = tangent * kept, normal * kept * np.where(r.flags, 1.0 - f.giving.lifted, 1.0)
     f.shares[:] = np.stack([tangent, tangent, normal], axis=1).ravel()

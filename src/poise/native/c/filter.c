@@ -23,34 +23,42 @@ static void near_ground(Frame *f) {
     f->touching_count = near;
 }
 
-/* Which points stand. One that touches sticks where it will be in the next step, and goes with the ground; one that
- * leaves starts from where it was. */
-static void stick(Frame *f) {
+/* Whether a point stands. One that touches sticks where it will be in the next step, and goes with the ground; one that
+ * leaves starts from where it was. One that lifts for a moment while its foot stands keeps its place. */
+static void stick_point(Frame *f, word i, int foot_stood) {
     const Pose *p = f->pose;
     const flag *flags = f->reference->flags;
-    for (word i = 0; i < p->points; i++) {
-        const real *place_of = p->places + 3 * i, *base = f->base + 3 * i;
-        real *offset = f->offset + 3 * i, *left_with = f->left_with + 3 * i, lift = f->heights[i] - f->floors[i];
-        int stands = flags[i] && f->gaps[i] < f->band;
-        if (stands && !f->stood[i]) {
-            for (int c = 0; c < 2; c++) { /* it stops in the next step */
-                word at = 3 * i + c;
-                real speed = p->velocities[at] - f->ground_velocities[at] - f->reference->point_velocities[at];
-                offset[c] = place_of[c] - base[c] + f->dt * speed;
-            }
-            offset[2] = lift;
+    const real *place_of = p->places + 3 * i, *base = f->base + 3 * i;
+    real *offset = f->offset + 3 * i, *left_with = f->left_with + 3 * i, lift = f->heights[i] - f->floors[i];
+    int stands = flags[i] && f->gaps[i] < f->band;
+    if (stands && !f->stood[i] && !(f->held[i] && foot_stood)) {
+        for (int c = 0; c < 2; c++) { /* it stops in the next step */
+            word at = 3 * i + c;
+            real speed = p->velocities[at] - f->ground_velocities[at] - f->reference->point_velocities[at];
+            offset[c] = place_of[c] - base[c] + f->dt * speed;
         }
-        if (!flags[i] && !f->swung[i]) {
-            for (int c = 0; c < 2; c++) left_with[c] = f->stood[i] ? offset[c] : place_of[c] - base[c];
-            left_with[2] = f->stood[i] ? offset[2] : lift;
-            memcpy(f->left_at + 2 * i, base, 2 * sizeof(real));
-        }
-        if (stands)
-            for (int c = 0; c < 2; c++) offset[c] += f->dt * f->ground_velocities[3 * i + c];
         offset[2] = lift;
-        int stays = f->held[i] && flags[i] && f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0);
-        f->stands[i] = f->stood[i] = (flag)stands, f->held[i] = (flag)(stands || stays);
-        f->swung[i] = !flags[i], f->swings_for[i] = flags[i] ? 0.0 : f->swings_for[i] + f->dt;
+    }
+    if (!flags[i] && !f->swung[i]) {
+        for (int c = 0; c < 2; c++) left_with[c] = f->stood[i] ? offset[c] : place_of[c] - base[c];
+        left_with[2] = f->stood[i] ? offset[2] : lift;
+        memcpy(f->left_at + 2 * i, base, 2 * sizeof(real));
+    }
+    if (stands)
+        for (int c = 0; c < 2; c++) offset[c] += f->dt * f->ground_velocities[3 * i + c];
+    offset[2] = lift;
+    int stays = f->held[i] && flags[i] && f->has_home && (f->home[0] != 0.0 || f->home[1] != 0.0);
+    f->stands[i] = f->stood[i] = (flag)stands, f->held[i] = (flag)(stands || stays);
+    f->swung[i] = !flags[i], f->swings_for[i] = flags[i] ? 0.0 : f->swings_for[i] + f->dt;
+}
+
+static void stick(Frame *f) {
+    word first = 0;
+    for (word g = 0; g < f->groups; g++) {
+        int stood = 0;
+        for (word k = first; k < f->group_ends[g]; k++) stood |= f->stood[f->grouped[k]];
+        for (word k = first; k < f->group_ends[g]; k++) stick_point(f, f->grouped[k], stood);
+        first = f->group_ends[g];
     }
 }
 
@@ -510,7 +518,10 @@ static void point_targets(Frame *f) {
         real low = smaller(larger(2.0 - height / f->contact_height, 0.0), 1.0);
         real normal = tangent + low * (1.0 - smaller(larger(gap / f->contact_height, 0.0), 1.0));
         if (f->is_planned) tangent = larger(tangent, f->plan_climbs[i]), normal = larger(normal, f->plan_climbs[i]);
-        if (!f->is_at_goal) tangent = larger(tangent, larger(1.0 - f->swings_for[i] / f->leaving_time, f->bent_share[i]));
+        if (!f->is_at_goal) { /* where no landing is known, the goal does not start at where the foot left */
+            real leaves = isfinite(r->landings[3 * i]) ? 1.0 - f->swings_for[i] / f->leaving_time : 0.0;
+            tangent = larger(tangent, larger(leaves, f->bent_share[i]));
+        }
         word limb = f->giving->limb_of[p->point_body[i]];
         if (limb >= 0 && !f->held[i]) { /* a foot that is kicked goes where the kick takes it */
             real kept = 1.0 - f->giving->loose[limb];
