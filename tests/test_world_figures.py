@@ -417,6 +417,7 @@ def test_figures_that_play_one_clip_find_its_stands_once(person: poise.Character
             np.testing.assert_allclose(there, here, atol=1e-9)
 
 
+@needs_motions
 def test_stands_of_a_clip_are_no_lower_than_it_is() -> None:
     clip = poise.load(MOTIONS / "bvh/cmu_3dsmax/131_01.bvh").cut(0.0, 12.0)
     driver = Clip(clip, poise.Character.fit(clip), place=(0.0, 0.0), heading=0.0)
