@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,6 +20,9 @@ from poise.show.page import has_page
 from poise.world import Clip, Goals, Ragdoll, World
 from tests.clips import MOTIONS, needs_motions, sample_clip
 from tests.live_pages import playing
+
+if TYPE_CHECKING:
+    from poise.locomotion import Walking
 
 CRATE = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/><geom name="post" type="box" size="0.1 0.1 1" pos="-4 0 1"/>'
@@ -181,14 +185,20 @@ mass = 3
 """
 
 
-def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_end() -> None:
+def walking_live(speed: float, seconds: float) -> tuple[Walking, World, LiveWorld]:
+    """One that walks ahead at this speed [m/s], on a live page that has begun."""
     from poise.locomotion import Walking, build
 
     ada = Walking(build([sample_clip("walk")]))
-    ada.velocity = 1.0, 0.0
+    ada.velocity = speed, 0.0
     world = World(figures={"ada": ada}, dt=1.0 / 60.0)
-    source = LiveWorld(world, seconds=9.0)
+    source = LiveWorld(world, seconds=seconds)
     source.begin()
+    return ada, world, source
+
+
+def test_one_that_walks_goes_along_a_path_drawn_on_the_page_and_stands_at_its_end() -> None:
+    ada, world, source = walking_live(1.0, 9.0)
     source.set("there", "1.5,0.0 1.5,1.5")
     source.play(lambda: True)
     path = np.array(world.figure("ada").poses)[:, :2]
@@ -248,13 +258,7 @@ def test_a_world_without_bodies_is_summed_up_without_them(capsys: pytest.Capture
 
 
 def test_the_page_shows_where_one_goes_and_that_it_stands() -> None:
-    from poise.locomotion import Walking, build
-
-    ada = Walking(build([sample_clip("walk")]))
-    ada.velocity = 1.2, 0.0
-    world = World(figures={"ada": ada}, dt=1.0 / 60.0)
-    source = LiveWorld(world, seconds=6.0)
-    source.begin()
+    _, _, source = walking_live(1.2, 6.0)
     source.set("turn", 30.0)
     assert source.set("there", "1.0,0.0 1.0,1.0") == {"speed": 1.2, "direction": 0.0, "turn": 0.0}
     moment = source.moment((), is_paused=False)

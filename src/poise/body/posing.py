@@ -17,7 +17,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core import rotations
-from poise.core.errors import InvalidValue, require
+from poise.core.errors import InvalidValue, first_names, require
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.core.units import UNITS
@@ -286,11 +286,11 @@ class LeftOut:
                 "No legs and no arms were found: this may not be a figure, and what Poise says may not apply to it."
             )
         if self.carried:
-            said.append(f"{len(self.carried)} moving joints keep their own turns: {_some(self.carried)}.")
+            said.append(f"{len(self.carried)} moving joints keep their own turns: {first_names(self.carried, 5)}.")
         if self.stretched:
             worst = max(self.stretched, key=lambda name: self.stretched[name])
             said.append(
-                f"Bones that stretch are simulated at their usual length: {_some(tuple(self.stretched))}; "
+                f"Bones that stretch are simulated at their usual length: {first_names(tuple(self.stretched), 5)}; "
                 f"{worst} by up to {100.0 * self.stretched[worst]:.3g} cm."
             )
         return tuple(said)
@@ -312,7 +312,3 @@ def left_out(character: Character, motion: Motion) -> LeftOut:
             stretched[body.name] = most
     is_figure = any(limb.kind in ("leg", "arm") for limb in character.limbs)
     return LeftOut(tuple(skeleton.names[j] for j in carried), stretched, is_figure)
-
-
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -13,7 +13,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import WRONG_USE, ProgressLines, app, note, out, output_paths, print_json, progress
 from poise.cli.options import argument, flag, option
-from poise.core.errors import InvalidValue, PoiseError
+from poise.core.errors import InvalidValue, PoiseError, first_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,8 +171,7 @@ def _refusals(reports: Sequence[ClipReport]) -> list[str]:
         else:
             met.setdefault(report.error, []).append(report.name)
     for error, names in met.items():
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-        said.append(f"cannot be checked: {', '.join(names[:MOST_NAMES])}{more}: {error}")
+        said.append(f"cannot be checked: {first_names(names, MOST_NAMES)}: {error}")
     return said
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
+from poise.core.errors import first_names
+
 MEASURES = {
     "largest turn of a joint [deg]": ("deviation.joint_angle_max_deg", "changed.joint_angle_max_deg"),
     "largest shift of the root [m]": ("deviation.root_position_max_m", "changed.root_position_max_m"),
@@ -165,15 +167,14 @@ input[type=checkbox] {{ margin: 0 0.6em 0 0 }}
 
 
 def reasons(done: Sequence[Done], prefix: str = "") -> list[str]:
-    """Why clips failed or were left out, in sentences that begin with a prefix; what several share is said once."""
+    """One sentence for each reason why clips failed or were left out, with the clips it holds for."""
     named: dict[str, list[str]] = {}
     for d in done:
         named.setdefault(d.message, []).append(d.name)
     said = []
     for reason, names in named.items():
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         if len(names) == 1:
             said.append(f"{names[0]}: {prefix}{reason.removeprefix(f'{names[0]}: ')}")
         else:
-            said.append(f"{len(names)} clips: {prefix}{reason} ({', '.join(names[:MOST_NAMES])}{more})")
+            said.append(f"{len(names)} clips: {prefix}{reason} ({first_names(names, MOST_NAMES)})")
     return said

@@ -29,7 +29,7 @@ from poise.cli.folder import (
 from poise.cli.folder_page import Done, summary_page
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import require_kinds
-from poise.core.errors import InvalidValue
+from poise.core.errors import InvalidValue, first_names
 
 if TYPE_CHECKING:
     from poise.core.motion import Motion
@@ -109,8 +109,7 @@ def vary(
     kept = sum(v["kept"] for v in table["variants"])
     made = f" ({earlier} were tried before)" if earlier else ""
     for why, names in failed.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        note(f"{names[0]}{more}: {why}")
+        note(f"{first_names(names, 1)}: {why}")
     spread = table["apart_median"]
     far = (
         "" if spread is None else f" Kept ones are {spread:.1f} times as far apart as copies with 1° of noise (median)."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from types import NoneType
 from typing import Any
@@ -82,6 +82,11 @@ MOST_LISTED = 12
 
 LISTING = "`poise info FILE --json`"
 """What lists all joints, roles and clips of a file."""
+
+
+def first_names(names: Sequence[str], most: int) -> str:
+    """The first few names of a list in a sentence, and how many more there are: "a, b and 3 more"."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def known_names(wanted: str, known: Iterable[str], what: str, listing: str) -> str:

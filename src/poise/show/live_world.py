@@ -205,7 +205,7 @@ class LiveWorld:
             driver.turn = math.radians(self._walk_values["turn"])
 
     def _drop_passed_dots(self) -> None:
-        """Forget the dots that the first of those that walk has come to."""
+        """Remove the dots that the first walker has reached."""
         for one in self._walkers[:1]:
             near = 0.5 * one.examples.leg_length
             while len(self._way) > 1 and np.linalg.norm(self._way[0] - one.walker.place) < near:

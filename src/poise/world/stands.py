@@ -82,7 +82,7 @@ class Finder:
 
 
 def finder_of(playback: Playback, known: Sequence[Finder]) -> Finder:
-    """The finder, of those that are known, of the clip that a figure plays; or a new one."""
+    """The known finder for the clip that a figure plays, or a new one."""
     return next((finder for finder in known if finder.plays(playback)), None) or Finder(playback)
 
 
