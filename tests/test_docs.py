@@ -60,6 +60,15 @@ def test_links_lead_to_files(page: Path) -> None:
     assert not lost
 
 
+def test_pages_to_use_are_no_diary() -> None:
+    """What was tried, and when, is in tried.md and bars.md; Blender's page says which version was tried by hand."""
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("  - Use:")[1].split("  - Understand:")[0]
+    pages = [page for page in re.findall(r": (\w+\.md)", nav) if page != "blender.md"]
+    assert len(pages) > 10
+    diary = re.compile(r"\b20\d\d-\d\d-\d\d\b|\b[Ll]eft out \(|^#+ What was tried", re.MULTILINE)
+    assert not [page for page in pages if diary.search((ROOT / "docs" / page).read_text(encoding="utf-8"))]
+
+
 def test_the_architecture_names_functions_where_they_are() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     rows = re.findall(r"\| `(\w+)`(?: \(C\))? \| `([\w/]+\.py)` \|", page)

@@ -9,7 +9,7 @@
 | pose | joint accelerations | the standing pose |
 | free limbs | joint torques of springs, at the end of the step | the standing pose |
 
-Source: [Tracking]_ sections 5 and 6; weights, and what was changed, are in docs/tracking.md.
+Source: [Tracking]_ sections 5 and 6; weights, and what was changed, are in docs/tracking_method.md.
 """
 
 from __future__ import annotations
