@@ -73,24 +73,24 @@ def test_what_is_left_out_changes_nothing(
     monkeypatch.setattr(mujoco_sight, "first_met", first_met if core else first_met.twin)
     for angle in np.linspace(0.0, 2.0 * np.pi, 25):
         look = Look(np.array([np.cos(angle), np.sin(angle)]), 2.0, seconds, left, 20.0)
-        seen.append(sight.distance(0, look))
+        seen.append(sight.distance(0, look, crowd.paces()))
         assert seen[-1] == pytest.approx(one_by_one(sight, crowd, look), abs=1e-12)
     assert len(np.unique(seen)) > 6, "else nothing stands in its way"
 
 
 def test_the_light_and_the_low_do_not_count(crowd: Bodies) -> None:
-    sight, heavy, light = Sight(crowd), np.array([0.89, -0.45]), np.array([0.61, 0.79])
-    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0)) < 1.3
-    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=80.0)) == 2.0
-    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0, low=1.1)) == 2.0
-    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=20.0)) == 1.0
-    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=3.0)) < 0.9
+    sight, paces, heavy, light = Sight(crowd), crowd.paces(), np.array([0.89, -0.45]), np.array([0.61, 0.79])
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0), paces) < 1.3
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=80.0), paces) == 2.0
+    assert sight.distance(0, Look(heavy / np.hypot(*heavy), 2.0, least=20.0, low=1.1), paces) == 2.0
+    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=20.0), paces) == 1.0
+    assert sight.distance(0, Look(light / np.hypot(*light), 1.0, least=3.0), paces) < 0.9
 
 
 @needs_core
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 0.0])
 def test_a_look_without_a_way_ends(crowd: Bodies, bad: float) -> None:
-    sight = Sight(crowd)
+    sight, paces = Sight(crowd), crowd.paces()
     for numbers in ([bad, bad], [1.0, bad]):
-        assert 0.0 <= sight.distance(0, Look(np.array(numbers), 2.0, 1.0, 0.2)) <= 2.0
-        assert not np.isnan(sight.distance(0, Look(np.array([1.0, 0.0]), 2.0, bad, 0.2)))
+        assert 0.0 <= sight.distance(0, Look(np.array(numbers), 2.0, 1.0, 0.2), paces) <= 2.0
+        assert not np.isnan(sight.distance(0, Look(np.array([1.0, 0.0]), 2.0, bad, 0.2), paces))

@@ -385,6 +385,7 @@ class Playback:
         rate: float,
         pushes: Sequence[Force] = (),
         touch: Touch | None = None,
+        slides: Array | None = None,
     ) -> Given:
         """The same from a place between two frames, where the clip runs at a part of its speed.
 
@@ -392,8 +393,8 @@ class Playback:
             poses: Of the step before, of this one and of the next, each (nq,).
             frame: Place in the clip, in frames.
             rate: How many frames this step goes on, from 0 to 1.
-            pushes: What pushes and pulls now.
-            touch: Contacts; those of the clip if not given.
+            pushes, touch: What pushes and pulls now; contacts, those of the clip if not given.
+            slides: How far what bends the clip moves each point in this step [m], (P, 2). What stands stays in place.
         """
         model, k, (before, now, following) = self.figure.model, int(frame), poses
         v, following_v = model.difference(before, now, self.dt), model.difference(now, following, self.dt)
@@ -403,6 +404,8 @@ class Playback:
                 times_to_contact=slower * touch.times_to_contact, times_to_lift=slower * touch.times_to_lift
             )
         reference = self._builder.frame(now, v, (following_v - v) / self.dt, touch)
+        if slides is not None:
+            reference.point_velocities[reference.flags, :2] -= slides[reference.flags] / self.dt
         planned = None if self._plan is None else self._plan.frame(k)
         return Given(reference, following, following_v, pushes, bool(self.glitches[k : k + 2].any()), planned)
 

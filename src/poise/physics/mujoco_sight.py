@@ -148,14 +148,10 @@ def _boxes(places: Array, turns: Array, boxes: Array, way: Array) -> tuple[Array
 
 
 class Sight:
-    """Finds what figures would run into. It moves parts in a second state of the engine, so the scene does not move.
-
-    Attributes:
-        paces: How fast each tree of the engine is taken to go, horizontally [m/s], shape (T + 1, 2).
-    """
+    """Finds what figures would run into. It moves parts in a second state of the engine, so the scene does not move."""
 
     def __init__(self, bodies: Bodies) -> None:
-        self._bodies, self.paces = bodies, bodies.paces()
+        self._bodies = bodies
         m, _ = bodies.engine
         self._ahead = mujoco.MjData(m)
         self._engine = engine_block(m, self._ahead)
@@ -173,12 +169,17 @@ class Sight:
         self._hinged, self._met = np.zeros(hinged + 1, dtype=np.int64), np.zeros((hinged + 1, 4))
         self._count = np.zeros(1, dtype=np.int64)
 
-    def distance(self, figure: int, look: Look) -> float:
+    def distance(self, figure: int, look: Look, paces: Array) -> float:
         """How far ahead of a figure's root the first thing is that it would run into [m]; the reach if there is none.
 
         Every part of the figure but its feet and arms is moved straight along the way, as far as it can go, as seen
         from what it may meet: who crosses its way is met where both will be. Where it looks from another place than its
         own, and a part would be inside something there, there is no room.
+
+        Args:
+            figure: Number of the figure.
+            look: Which way and how far it looks.
+            paces: How fast each tree of the engine is taken to go, horizontally [m/s], shape (T + 1, 2).
         """
         bodies, others = self._bodies, self._others[figure]
         m, d = bodies.engine
@@ -186,7 +187,7 @@ class Sight:
         order, firsts = np.empty(len(others), dtype=np.int64), np.empty(len(others))
         nearest = first_met(
             self._engine, d.geom_xpos, d.geom_xmat, m.geom_aabb, m.geom_rbound, self._weights, self._trees,
-            self.paces, self._own[figure], others, look.way, bodies.q[bodies.figure_q[figure]][:2], look.reach,
+            paces, self._own[figure], others, look.way, bodies.q[bodies.figure_q[figure]][:2], look.reach,
             look.seconds, look.left, look.least, look.low, self._ahead.geom_xpos, order, firsts, self._hinged,
             self._met, self._count,
         )  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from poise.core.typing import Array
 from poise.filter.forces import Force
+from poise.filter.reference import Touch
 from poise.filter.sensing import Given
 from poise.filter.simulate import Playback
 from poise.physics.mujoco_sight import Look
@@ -131,24 +132,33 @@ class Pacing:
         if going.is_plain and not is_bent and (self._poses is None or before.is_plain):
             return playback.at(int(frame), pushes), None
         earlier, now = self._poses or (playback.pose(frame - 1.0), playback.pose(frame))
-        pose, touch, stands = playback.pose(going.frame), None, self._stands
-        if stands is not None and (before.share or going.share):
-            if going.is_held and before.share > 0.5:
-                down = playback.track.flags[int(frame)]
-                beyond = stands.beyond(playback, going, self._bend.aside * self._left)
-                touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, beyond)
-            life = alive(playback.figure.time, self._seed, playback.figure.scale)
-            pose = stands.blend(playback.figure.model, pose, going, life)
+        pose, touch = self._slowed(before, going)
         if is_bent:
-            own, pose = pose, bent(playback.figure.character, pose, self._bend, self._left)
-            playback.figure.footing.keep(self._shift_step)
-            shift = (playback.points(pose) - playback.points(own))[:, :2]
-            self._shift, self._shift_step = shift, shift - self._shift
-        given = playback.between((earlier, now, pose), frame, going.rate, pushes, touch)
-        if is_bent:  # points that stand do not slide with the bend
-            touches = given.reference.flags
-            given.reference.point_velocities[touches, :2] -= self._shift_step[touches] / playback.dt
-        return given, (now, pose)
+            pose = self._bend_pose(pose)
+        slides = self._shift_step if is_bent else None
+        return playback.between((earlier, now, pose), frame, going.rate, pushes, touch, slides), (now, pose)
+
+    def _slowed(self, before: Going, going: Going) -> tuple[Array, Touch | None]:
+        """The pose after a step of a clip that may come to a stand, and its contacts (None: the clip's)."""
+        playback, stands = self._playback, self._stands
+        pose, touch = playback.pose(going.frame), None
+        if stands is None or not (before.share or going.share):
+            return pose, touch
+        if going.is_held and before.share > 0.5:
+            down = playback.track.flags[int(going.frame - going.rate)]
+            beyond = stands.beyond(playback, going, self._bend.aside * self._left)
+            touch = stands.touch(going.stop, (1.0 - before.share) * COMES, down, beyond)
+        life = alive(playback.figure.time, self._seed, playback.figure.scale)
+        return stands.blend(playback.figure.model, pose, going, life), touch
+
+    def _bend_pose(self, own: Array) -> Array:
+        """The pose of a step on the bent way; notes how far that moves its contact points."""
+        playback = self._playback
+        pose = bent(playback.figure.character, own, self._bend, self._left)
+        playback.figure.footing.keep(self._shift_step)
+        shift = (playback.points(pose) - playback.points(own))[:, :2]
+        self._shift, self._shift_step = shift, shift - self._shift
+        return pose
 
     def _room(self, look: Look) -> float:
         """How far ahead of the figure the first thing in its way is that is neither light nor low [m]."""

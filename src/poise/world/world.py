@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,8 +111,8 @@ class World:
         self.dt, self.terrain = playback.dt, figure.terrain
         self._outside = Figure("figure", figure.character, None)
         self._begin([(self._outside, figure.q, figure.v)], way)
-        see = partial(self._sight.distance, 0)
-        self._pacing = Pacing(playback, see, sees=True, returns=figure.options.after != "stay", seed=0)
+        see, returns = self._sight.distance, figure.options.after != "stay"
+        self._pacing = Pacing(playback, lambda look: see(0, look, self._paces), sees=True, returns=returns, seed=0)
 
     def advance_clip(self, pushes: Sequence[Force]) -> tuple[Given, float]:
         """Move the clip of the figure that joined on by one step: what it is given, and the frame of its clip."""
@@ -196,7 +195,7 @@ class World:
     def _introduce(self, driver: Driver, number: int) -> None:
         """Tell a driver what is around its figure."""
         driver.friction, driver.walls, driver.finders = self.friction, self._cast.walls, self._finders
-        driver.seed, driver.room = number, lambda look: self._sight.distance(number, look)
+        driver.seed, driver.room = number, lambda look: self._sight.distance(number, look, self._paces)
 
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
@@ -442,7 +441,7 @@ class World:
         self.track.append(self.bodies.places())
         for figure, at in zip(self.figures, self.bodies.figure_q):
             figure.poses.append(self.q[at].copy())
-        self._sight.paces = paces_of(self.bodies, self.figures, self.dt)
+        self._paces = paces_of(self.bodies, self.figures, self.dt)
         self._ledger.weigh(self.bodies.energy())
 
     def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
