@@ -15,10 +15,13 @@ import pytest
 import poise
 from poise.cli.app import run
 from poise.cli.synthesize import figure_of
-from poise.cli.synthesized import summarize_synthesis
+from poise.cli.synthesized import PERSON, summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.goals.surroundings import Scene
+from poise.physics import State
+from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors import BEHAVIORS
+from poise.synthesis.poses import sole_points
 from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.interrupted import interrupted
 
@@ -382,6 +385,32 @@ def test_the_speed_reached_is_told_beside_the_one_asked_for(capsys: pytest.Captu
     assert "asked for: 2.5 m/s" in told
     summarize_synthesis(poise.synthesize("balance", seconds=0.1), None)
     assert "Speed" not in capsys.readouterr().out
+
+
+@needs_motions
+def test_a_figure_that_cannot_run_fails_and_its_shape_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["synthesize", "run", "-o", str(tmp_path / "run.bvh"), "--seconds", "1.8", "--overwrite"]
+    figure = ["-c", str(MOTIONS / "gltf" / "cesium_man.gltf")]
+    assert run([*words, *figure]) == 1
+    shown = capsys.readouterr()
+    assert "run failed: it fell at 1.5" in shown.err
+    assert "1.16 m high and its feet stand 0.27 m apart" in shown.err
+    assert "which is 1.7 m/s with legs of 0.61 m" in shown.out
+    assert (tmp_path / "run.bvh").exists()
+    assert run([*words, *figure, "--push", "chest 5 0 0 @0.1+0.1"]) == 0, "who is pushed may fall"
+    assert run(words) == 0
+
+
+def test_the_grown_up_that_the_gait_was_found_for_has_the_shape_told() -> None:
+    who = figure_of("adult")
+    result = poise.synthesize("run", who, seconds=0.1)
+    state = State(model_of(who)).at(result.q[0], result.v[0])
+    soles = [state.points[sole_points(who, side)].mean(axis=0) for side in ("left", "right")]
+    high = float(state.com(state.model.roots[0])[2] - soles[0][2]) / who.leg_length
+    apart = float(np.linalg.norm(soles[0][:2] - soles[1][:2])) / who.leg_length
+    assert (high, apart) == pytest.approx(PERSON, abs=0.006)
 
 
 def test_results_are_printed_in_a_line() -> None:

@@ -24,7 +24,7 @@ from poise.cli.behaviors import (
 )
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds
-from poise.cli.synthesized import summarize_synthesis
+from poise.cli.synthesized import failure_of, summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ VIEWS = ("side", "front", "back", "quarter", "top")
 """Names of `poise.show.VIEWS`, which this module does not load before it must."""
 ENGINES = {"own": "poise", "mujoco": "mujoco"}
 FAILED = 1
-"""Exit code of a run that ended early because a step had no solution."""
+"""Exit code of a run that ended early because a step had no solution, and of an athlete that fell unpushed."""
 
 
 SCENE, CONTROL, LISTS = "What happens", "Control (rarely needed)", "Behaviors and controllers"
@@ -282,6 +282,9 @@ def synthesize(
         print_json(result.report.data)
     else:
         summarize_synthesis(result, output, is_live=live)
+    if not live and (failed := failure_of(behavior, result)):
+        note(failed)
+        raise typer.Exit(FAILED)
     if not result.is_complete and not live:
         raise typer.Exit(INTERRUPTED if result.report["stopped"] == "interrupted" else FAILED)
 

@@ -9,12 +9,19 @@ from typing import TYPE_CHECKING
 from poise.cli.app import out
 
 if TYPE_CHECKING:
+    from poise.synthesis.behaviors import Behavior
     from poise.synthesis.run import SynthesisResult
 
 DEEP = 0.005
 """A point deeper than this in a thing is reported by name [m]."""
 FAR_APART = 0.8
 """Feet are far apart above this part of a leg [1]: at 0.25 the weight came over one foot, at 0.9 and 2 it did not."""
+
+
+GATHERS = 1.5
+"""An athlete has left the ground after this time, if it can [s] of a grown-up."""
+PERSON = (1.05, 0.21)
+"""How high the center of mass of the built-in grown-up is and how far apart its feet stand, in parts of its leg [1]."""
 
 
 def summarize_synthesis(result: SynthesisResult, output: Path | None, *, is_live: bool = False) -> None:
@@ -104,6 +111,33 @@ def _one_foot(result: SynthesisResult) -> list[str]:
     ]
 
 
+def failure_of(behavior: Behavior, result: SynthesisResult) -> str:
+    """Why an athlete that nothing pushed failed, beside the shape of its body; empty if it did not, or is none."""
+    figure = result.figures[0]
+    if not behavior.is_athletic or result.pushes:
+        return ""
+    flights = sum(v.name == "flight" for v in result.visits)
+    if figure.outcome != "did not fall":
+        what = f"{figure.outcome}, after {flights} flights" if flights != 1 else f"{figure.outcome}, after one flight"
+    elif flights == 0 and result.motion.duration > GATHERS * math.sqrt(figure.character.leg_scale):
+        what = "never left the ground"
+    else:
+        return ""
+    from poise.physics import State
+    from poise.physics.mujoco_backend import model_of
+    from poise.synthesis.poses import SIDES, sole_points
+
+    who, leg = figure.character, figure.character.leg_length
+    state = State(model_of(who)).at(result.q[0], result.v[0])
+    left, right = (state.points[sole_points(who, side)].mean(axis=0) for side in SIDES)
+    high = float(state.com(state.model.roots[0])[2] - 0.5 * (left[2] + right[2])) / leg
+    apart = math.dist(left[:2], right[:2]) / leg
+    return (
+        f"{behavior.name} failed: it {what}. For each meter of leg its center of mass is {high:.2f} m high and its "
+        f"feet stand {apart:.2f} m apart; the grown-up that the gait was found for: {PERSON[0]} and {PERSON[1]} m."
+    )
+
+
 def _speed(result: SynthesisResult) -> list[str]:
     """How fast the first figure was at last, where its behavior has an option for that."""
     asked, motion = result.report["settings"]["options"].get("speed"), result.motion
@@ -112,7 +146,11 @@ def _speed(result: SynthesisResult) -> list[str]:
     before = int(motion.times.searchsorted(motion.times[-1] - 1.0 - 1e-6))
     way = math.hypot(*(result.q[-1, :2] - result.q[before, :2]).tolist())
     speed = way / float(motion.times[-1] - motion.times[before])
-    return [f"Speed over the last second: {speed:.2f} m/s; asked for: {asked:g} m/s"]
+    tempo = math.sqrt(result.character.leg_scale)
+    own = f", which is {tempo * asked:.2g} m/s with legs of {result.character.leg_length:.2f} m"
+    return [
+        f"Speed over the last second: {speed:.2f} m/s; asked for: {asked:g} m/s{own if abs(tempo - 1.0) > 0.05 else ''}"
+    ]
 
 
 def _supports(result: SynthesisResult) -> int:

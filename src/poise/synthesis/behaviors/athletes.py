@@ -226,7 +226,9 @@ def _options(speed: float, fastest: float, flight: float, sinks: float) -> dict[
     }
 
 
-HOPPER = Behavior("hopper", "Hop on one leg, in place or ahead.", _hopper, _options(0.0, 2.0, 0.16, 0.09))
+HOPPER = Behavior(
+    "hopper", "Hop on one leg, in place or ahead.", _hopper, _options(0.0, 2.0, 0.16, 0.09), is_athletic=True
+)
 TUNED = {
     "height": Option(RUNNING.height, "height of the center of mass as a foot lands, of that at rest", "", 0.85, 1.0),
     "ahead": Option(RUNNING.ahead, "how far the trunk leans ahead", "deg", -5.0, 20.0),
@@ -248,4 +250,5 @@ RUN = Behavior(
         "lift": Option(0.2, "how high a foot swings", "m", 0.0, 0.5),
         **TUNED,
     },
+    is_athletic=True,
 )

@@ -165,6 +165,7 @@ class Behavior:
         declared: Its options by name: what they mean and may be.
         build: The setup for given options.
         literal: The setup with the paper's own weights; without one its own weights are taken in the literal form.
+        is_athletic: It leaves the ground again and again, and has failed if it falls though nothing pushed it.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Behavior:
     build: Callable[[Options], Scenario]
     declared: Mapping[str, Option] = field(default_factory=dict)
     literal: Callable[[Options], Scenario] | None = None
+    is_athletic: bool = False
 
     @property
     def options(self) -> dict[str, Value]:
