@@ -196,7 +196,13 @@ def test_a_height_is_kept_in_every_format(tmp_path: Path) -> None:
     path = put(tmp_path, bvh(PERSON))
     for name in ("out.bvh", "out.glb", "out.npz"):
         poise.io.save(poise.io.load(path, height="2.5m"), tmp_path / name)
-        assert height_of(poise.io.load(tmp_path / name, height=2.5)) == pytest.approx(2.5, rel=1e-6), name
+        assert height_of(poise.io.load(tmp_path / name)) == pytest.approx(2.5, rel=1e-6), name
+    again = poise.io.load(tmp_path / "out.glb", height="1.7m")  # its own file is made as large, not written as it was
+    poise.io.save(again, tmp_path / "again.glb")
+    assert height_of(poise.io.load(tmp_path / "again.glb")) == pytest.approx(1.7, rel=1e-6)
+    turned = poise.io.load(tmp_path / "out.glb", up="z")
+    poise.io.save(turned, tmp_path / "turned.glb")
+    assert np.allclose(poise.io.load(tmp_path / "turned.glb").world[0], turned.world[0], atol=1e-6)
     with pytest.raises(InvalidValue, match="unit and a height"):
         poise.io.load(path, unit="cm", height=1.8)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import poise
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue, MotionWarning
 from poise.core.motion import Motion, Source
@@ -144,6 +145,14 @@ def test_write_after_read_returns_the_same_numbers(tmp_path, name):
     assert source_of(again).document.layout == source_of(motion).document.layout
     assert np.array_equal(source_of(again).document.values, source_of(motion).document.values)
     assert np.array_equal(again.rotations, motion.rotations)
+
+
+def test_a_skeleton_read_in_another_unit_is_written_as_large(tmp_path: Path) -> None:
+    motion = poise.load(folder(tmp_path), unit="m")
+    (tmp_path / "large").mkdir()
+    poise.save(motion, tmp_path / "large" / "leg_01.amc")
+    again = poise.load(tmp_path / "large" / "leg_01.amc")
+    assert np.allclose(again.world[0], motion.world[0], atol=1e-9)
 
 
 @needs_motions

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import poise
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.motion import Motion, Source
@@ -104,6 +105,14 @@ def test_write_after_read_returns_the_same_numbers(tmp_path, name):
     assert np.array_equal(source_of(again).document.values, source_of(motion).document.values)
     assert source_of(again).document.header == source_of(motion).document.header
     assert np.array_equal(again.times, motion.times)
+
+
+def test_a_character_read_in_another_unit_is_written_as_large(tmp_path: Path) -> None:
+    motion = poise.load(folder(tmp_path), unit="cm")
+    (tmp_path / "small").mkdir()
+    poise.save(motion, tmp_path / "small" / "clip.txt")
+    again = poise.load(tmp_path / "small" / "clip.txt")
+    assert np.allclose(again.world[0], motion.world[0], atol=1e-9)
 
 
 @needs_motions

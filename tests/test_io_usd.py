@@ -207,6 +207,9 @@ def test_what_a_user_says_counts(stage: Path) -> None:
     z_up = poise.load(stage, clip="Walk", up="z").world[0]
     assert z_up[..., 1] == pytest.approx(plain.world[0][..., 2], abs=1e-9)
     assert poise.load(stage, clip="Walk", height=1.8).source.unit > 0.01  # type: ignore[union-attr]
+    for motion in (poise.load(stage, clip="Walk", height=1.8), poise.load(stage, clip="Walk", up="z")):  # written so
+        poise.save(motion, stage.with_name("said.usda"))
+        assert np.allclose(poise.load(stage.with_name("said.usda"), clip="Walk").world[0], motion.world[0], atol=1e-9)
 
 
 def test_an_untouched_motion_is_the_same_file(stage: Path) -> None:

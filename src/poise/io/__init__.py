@@ -235,7 +235,7 @@ def save(
     require(str, PathLike, path=path)
     path = Path(path)
     writer = format_for(path)
-    motion = motion if fps is None else resampled_to(motion, fps)
+    motion = _as_stated(motion if fps is None else resampled_to(motion, fps))
     if unit is None and up is None:
         with all_or_none():  # a clip and its skeleton may be two files
             optional(writer, "write")(motion, path)
@@ -249,6 +249,19 @@ def save(
         )
     with all_or_none():
         write_as(motion, path, unit=wanted.unit, up=wanted.up)
+
+
+def _as_stated(motion: Motion) -> Motion:
+    """The motion with its source's file made as large as it was read, where its format states the unit.
+
+    Else a figure that was read 1.8 m tall (`height`, `unit`) would be written as tall as its file had it.
+    """
+    source = motion.source
+    stated = getattr(source.document, "as_stated", None) if source is not None else None
+    if source is None or stated is None:
+        return motion
+    document = stated()
+    return motion if document is source.document else replace(motion, source=replace(source, document=document))
 
 
 def resampled_to(motion: Motion, fps: float) -> Motion:

@@ -226,7 +226,7 @@ def _text(document: AmcDocument, values: npt.NDArray[np.float64], ground: Ground
 def companion(motion: Motion, path: Path) -> Path | None:
     """The .asf that `write` would put beside a clip; None if it lies there already."""
     document = motion.source.document if motion.source else None
-    return _missing_skeleton(document.asf, path) if isinstance(document, AmcDocument) else None
+    return _missing_skeleton(document.as_stated().asf, path) if isinstance(document, AmcDocument) else None
 
 
 def _missing_skeleton(asf: AsfDocument, path: Path) -> Path | None:

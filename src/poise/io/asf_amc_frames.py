@@ -21,7 +21,7 @@ from poise.core.skeleton import Skeleton
 from poise.core.typing import Array
 from poise.io.asf_amc_skeleton import AsfBone, AsfDocument, sized, skeleton_of, static_euler
 from poise.io.files import read_bytes
-from poise.io.format import door_turn
+from poise.io.format import SAME_UNIT, door_turn
 
 Layout = tuple[tuple[str, int], ...]
 
@@ -72,6 +72,11 @@ class AmcDocument:
     def sized(self, factor: float) -> AmcDocument:
         """The same file for a skeleton `factor` times as large, which is written beside it [1]."""
         return replace(self, asf=sized(self.asf, factor))
+
+    def as_stated(self) -> AmcDocument:
+        """The same figure in the unit that its .asf states, where it was read in another."""
+        own = self.asf.unit
+        return self if abs(self.unit / own - 1.0) < SAME_UNIT else replace(self.sized(self.unit / own), unit=own)
 
 
 _FRAME_LINE = re.compile(rb"^[ \t]*(\d{1,9})[ \t\r]*$", re.MULTILINE)

@@ -29,7 +29,7 @@ from poise.io.deepmimic_character import (
     skeleton_of,
 )
 from poise.io.files import write_atomically
-from poise.io.format import door_turn, given_by_caller, ground_facts, ground_from
+from poise.io.format import SAME_UNIT, door_turn, given_by_caller, ground_facts, ground_from
 
 if TYPE_CHECKING:
     from poise.io.format import ReadOptions
@@ -72,6 +72,10 @@ class DeepMimicDocument:
     def sized(self, factor: float) -> DeepMimicDocument:
         """The same file for a character `factor` times as large."""
         return replace(self, character=sized(self.character, factor))
+
+    def as_stated(self) -> DeepMimicDocument:
+        """The same figure in meters, in which DeepMimic works, where it was read in another unit."""
+        return self if abs(self.unit - 1.0) < SAME_UNIT else replace(self.sized(self.unit), unit=1.0)
 
 
 def matches(path: Path, head: bytes) -> bool:
@@ -355,7 +359,9 @@ def _header(document: DeepMimicDocument, motion: Motion) -> dict[str, Any]:
 def companion(motion: Motion, path: Path) -> Path | None:
     """The character file that `write` would put beside a clip; None if it lies there already."""
     document = motion.source.document if motion.source else None
-    return _missing_character(document.character, path) if isinstance(document, DeepMimicDocument) else None
+    if not isinstance(document, DeepMimicDocument):
+        return None
+    return _missing_character(document.as_stated().character, path)
 
 
 def _missing_character(character: CharacterDocument, path: Path) -> Path | None:

@@ -62,6 +62,10 @@ WITH_SCENES = (".glb", ".gltf", ".vrm", ".vrma", ".usd", ".usda", ".usdc", ".usd
 """Extensions of files that hold whole scenes: they may have several clips, and meshes."""
 
 
+SAME_UNIT = 1e-9
+"""Units this close to each other, relatively, are one [1]."""
+
+
 CHOOSE_CLIP = "Choose one with --clip NAME or --clip INDEX."
 """Cure of a file with several clips of which none was named."""
 

@@ -15,7 +15,7 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Skeleton, world_pose
 from poise.core.typing import Array
-from poise.io.format import door_turn
+from poise.io.format import SAME_UNIT, door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
@@ -27,23 +27,26 @@ EXACT = 5e-6
 Baked keys of even scales, in single precision, differ by 1.1e-6."""
 
 
-def sized(document: GltfDocument, factor: float) -> GltfDocument:
-    """The file `factor` times as large: above each node without a parent stands a new one that scales it.
+def sized(document: GltfDocument, factor: float, turn: Array = rotations.IDENTITY) -> GltfDocument:
+    """The file `factor` times as large, and turned (wxyz): above each node without a parent stands a new one.
 
     No other number changes: a skinned vertex follows its joints' places in the scene, which the new node scales, and
-    clips move the nodes below it. `raw` is empty, since no file has these bytes.
+    clips move the nodes below it. `raw`, and an FBX's `own`, are empty, since no file has these bytes.
     """
+    above_all = {"name": f"{factor:g} times as large", "scale": [factor] * 3}
+    if not np.array_equal(turn, rotations.IDENTITY):
+        above_all["rotation"] = turn[[1, 2, 3, 0]].tolist()
     content = copy.deepcopy(document.json)
     nodes = content["nodes"]
     above: dict[int, int] = {}
     for index, parent in enumerate(node_parents(document)):
         if parent < 0:
             above[index] = len(nodes)
-            nodes.append({"name": f"{factor:g} times as large", "scale": [factor] * 3, "children": [index]})
+            nodes.append(above_all | {"children": [index]})
     for scene in content.get("scenes", []):
         if "nodes" in scene:
             scene["nodes"] = [above.get(n, n) for n in scene["nodes"]]
-    return replace(document, json=content, raw=b"")
+    return replace(document, json=content, raw=b"", **({"own": b""} if hasattr(document, "own") else {}))
 
 
 MOVES = 1e-4
@@ -85,7 +88,16 @@ class GltfSource:
 
     def sized(self, factor: float) -> GltfSource:
         """The same file with everything in it `factor` times as large: skin, skeleton and all clips."""
-        file = sized(self.file, factor)
+        return self._below(sized(self.file, factor))
+
+    def as_stated(self) -> GltfSource:
+        """The same figure in meters and Y up, as the standard says, where it was read otherwise."""
+        if abs(self.unit - 1.0) < SAME_UNIT and self.up == "y":
+            return self
+        turn = rotations.multiply(rotations.conjugate(door_turn("y")), door_turn(self.up))
+        return replace(self._below(sized(self.file, self.unit, turn)), unit=1.0, up="y")
+
+    def _below(self, file: GltfDocument) -> GltfSource:
         tree = find_tree(file)
         place = {node: j for j, node in enumerate(tree.nodes)}
         tree = tree.in_order([place[node] for node in self.tree.nodes])

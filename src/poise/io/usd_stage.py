@@ -71,6 +71,7 @@ class UsdDocument(GltfDocument):
         unit: Meters per unit.
         up: Up axis.
         beside: Paths of other skeletons of the stage, which are not read.
+        is_read_otherwise: True if unit or up axis were said by the user, and are not those of the stage.
     """
 
     layer: bytes
@@ -82,6 +83,7 @@ class UsdDocument(GltfDocument):
     unit: float
     up: str
     beside: tuple[str, ...]
+    is_read_otherwise: bool
 
 
 @contextmanager
@@ -223,6 +225,8 @@ class _Reading:
         self.path, self.stage, self.layer, self.is_own = path, stage, layer, is_own
         self.unit = unit or float(UsdGeom.GetStageMetersPerUnit(stage))
         self.up = up or str(UsdGeom.GetStageUpAxis(stage)).lower()
+        stated = float(UsdGeom.GetStageMetersPerUnit(stage)), str(UsdGeom.GetStageUpAxis(stage)).lower()
+        self.is_read_otherwise = (self.unit, self.up) != stated
         self.rate = float(stage.GetTimeCodesPerSecond())
         if not (math.isfinite(self.unit) and self.unit > 0.0 and math.isfinite(self.rate) and self.rate > 0.0):
             raise self.fault(f"metersPerUnit is {self.unit}, timeCodesPerSecond {self.rate}; both must be positive.")
@@ -292,6 +296,7 @@ class _Reading:
             self.unit,
             self.up,
             beside,
+            self.is_read_otherwise,
         )
 
     def node(self, key: tuple[str, str], parent: int, values: dict[str, Any]) -> int:

@@ -53,15 +53,23 @@ def write_stage(motion: Motion, path: Path) -> None:
     noted = ground_noted(file.items("animations"), source.clip_index) if file.items("animations") else None
     is_same = not any(changed.values()) and noted == (motion.source and motion.source.ground) and factor == 1.0
     same_place = path.resolve().parent == file.path.resolve().parent
-    if is_same and file.is_own and path.suffix.lower() == file.path.suffix.lower() and same_place:
+    if (
+        is_same
+        and file.is_own
+        and not file.is_read_otherwise
+        and path.suffix.lower() == file.path.suffix.lower()
+        and same_place
+    ):
         return write_atomically(path, file.layer)
     with whole_file(path) as new, quietly(path), tempfile.TemporaryDirectory() as folder:
         layer = _layer_of(file, Path(folder))
         stage = Usd.Stage.Open(layer, None)
         if any(changed.values()) or not is_same:
             _put_keys(stage, motion, source, changed)
-        if factor != 1.0:
-            UsdGeom.SetStageMetersPerUnit(stage, factor * UsdGeom.GetStageMetersPerUnit(stage))
+        if factor != 1.0 or file.is_read_otherwise:
+            UsdGeom.SetStageMetersPerUnit(stage, factor * file.unit)
+            if file.up in ("y", "z"):  # a stage has no other
+                UsdGeom.SetStageUpAxis(stage, file.up.upper())
         if not same_place:
             UsdUtils.ModifyAssetPaths(layer, lambda name: _from_there(name, file.path.parent, path.parent))
         _export(layer, new, Path(folder) / f"made{path.suffix.lower()}")
