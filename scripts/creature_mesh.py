@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -81,6 +83,15 @@ class Creature:
             self.rod(joint, at, size, size, (0.97, 0.97, 0.93), start=at, sharp=True)
             ahead = (x + 0.62 * size, sign * (y + 0.42 * size), z + 0.1 * size)
             self.rod(joint, ahead, 0.52 * size, 0.52 * size, (0.05, 0.05, 0.08), start=ahead, sharp=True)
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Places of the first joint (F, 3) and turns of joints by name (F, 4): x to the left, y up, z ahead."""
+
+    fps: int
+    root: Array
+    turns: dict[str, Array]
 
 
 # --- the surface
@@ -212,8 +223,8 @@ def pieces(creature: Creature) -> list[tuple[Array, npt.NDArray[np.int64], Array
 # --- the file
 
 
-def write(creature: Creature, path: Path) -> None:
-    """Write a binary glTF: x to the left, y up, z ahead."""
+def write(creature: Creature, path: Path, clips: Mapping[str, Clip] = MappingProxyType({})) -> None:
+    """Write a binary glTF: x to the left, y up, z ahead; "Stand" is its first animation, then come the clips."""
     names, blob, views, accessors = list(creature.joints), bytearray(), [], []
 
     def put(data: npt.NDArray[np.generic], kind: str, component: int, target: int | None = None, **more: object) -> int:
@@ -264,16 +275,21 @@ def write(creature: Creature, path: Path) -> None:
     nodes.append({"name": creature.name, "mesh": 0, "skin": 0})
     times = put(np.array([0.0, 1.0], dtype=np.float32), "SCALAR", 5126, min=[0.0], max=[1.0])
     still = put(np.array([[0.0, 0.0, 0.0, 1.0]] * 2, dtype=np.float32), "VEC4", 5126)
+    animations = [_animation("Stand", [(0, "rotation", still)], times)]
+    for title, clip in clips.items():
+        moments = (np.arange(len(clip.root)) / clip.fps).astype(np.float32)
+        clock = put(moments, "SCALAR", 5126, min=[0.0], max=[float(moments[-1])])
+        moved = [(0, "translation", put(clip.root.astype(np.float32), "VEC3", 5126))]
+        for name, turn in clip.turns.items():  # x, y, z, w in the file
+            moved.append((names.index(name), "rotation", put(turn[:, [1, 2, 3, 0]].astype(np.float32), "VEC4", 5126)))
+        animations.append(_animation(title, moved, clock))
     document = {
         "asset": {"version": "2.0", "generator": "Poise scripts/make_creatures.py", "copyright": "CC0"},
         "scene": 0, "scenes": [{"nodes": [0, len(nodes) - 1]}], "nodes": nodes,
         "meshes": [{"primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}],
         "materials": [{"name": "skin", "pbrMetallicRoughness": {"metallicFactor": 0.0, "roughnessFactor": 0.75}}],
         "skins": [{"joints": list(range(len(names))), "inverseBindMatrices": binds, "skeleton": 0}],
-        "animations": [{
-            "name": "Stand", "samplers": [{"input": times, "output": still}],
-            "channels": [{"sampler": 0, "target": {"node": 0, "path": "rotation"}}],
-        }],
+        "animations": animations,
         "buffers": [{"byteLength": len(blob)}], "bufferViews": views, "accessors": accessors,
     }  # fmt: skip
     text = json.dumps(document, separators=(",", ":")).encode()
@@ -284,3 +300,12 @@ def write(creature: Creature, path: Path) -> None:
     path.write_bytes(
         head + struct.pack("<I4s", len(text), b"JSON") + text + struct.pack("<I4s", len(blob), b"BIN\0") + bytes(blob)
     )
+
+
+def _animation(title: str, moved: Sequence[tuple[int, str, int]], times: int) -> dict[str, object]:
+    """An animation of nodes: (node, what moves, accessor of its values), all at the times of one accessor."""
+    return {
+        "name": title,
+        "samplers": [{"input": times, "output": values} for _, _, values in moved],
+        "channels": [{"sampler": k, "target": {"node": node, "path": what}} for k, (node, what, _) in enumerate(moved)],
+    }

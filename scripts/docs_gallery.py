@@ -51,6 +51,11 @@ SHOWS = (
          "poise track walk.bvh -c raptor.toml --style sad=1"),
     Show("alien", "An alien on its hands", "It has no legs. Its arms follow the actor's legs, and two tails swing.",
          "poise track walk.bvh -c alien.toml"),
+    Show("rex", "Hops that no muscle could make", "Among crates each frame of the clip comes back as it was.",
+         "poise simulate rex.glb --clip Hops -c rex.toml --scene hops.toml"),
+    Show("shoved", "A rex is shoved", "In a crouch, and in the air. Head and tail trail behind.",
+         "poise simulate rex.glb --clip Hops -c rex.toml --push 'Chest 900 0 0 @2.65+0.2' "
+         "--push 'Head -400 0 0 @6+0.2'"),
     Show("hop", "A hop that hangs in the air", "The edit makes it fall as gravity asks.",
          "poise edit ballistic hover_hop.bvh"),
 )  # fmt: skip
@@ -66,8 +71,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     parts = [
         "# Gallery",
         "Each recording was made by the command below it when this site was built. Drag to turn, scroll to zoom, "
-        "press space to play. `walk.bvh`, `quadruped.bvh` and `hover_hop.bvh` are in `src/poise/samples`; "
-        "`python scripts/make_creatures.py .` makes raptor and alien.",
+        "press space to play. `walk.bvh`, `quadruped.bvh` and `hover_hop.bvh` are in `src/poise/samples`, scenes in "
+        "`examples/scenes`; `python scripts/make_creatures.py .` makes raptor, rex and alien.",
     ]
     for show in SHOWS:
         frame = (
@@ -88,7 +93,9 @@ def _prepare() -> None:
     MADE.mkdir(parents=True, exist_ok=True)
     for sample in (ROOT / "src" / "poise" / "samples").glob("*.bvh"):
         shutil.copy(sample, MADE)
-    if not (MADE / "raptor.toml").exists():
+    for scene in (ROOT / "examples" / "scenes").glob("*.toml"):
+        shutil.copy(scene, MADE)
+    if not (MADE / "rex.toml").exists():
         subprocess.run([sys.executable, str(ROOT / "scripts" / "make_creatures.py"), str(MADE)], check=True)
 
 

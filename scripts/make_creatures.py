@@ -1,4 +1,4 @@
-"""Make the project's own creatures: a raptor, an alien, a cat and a round-headed child.
+"""Make the project's own creatures: a raptor, a rex, an alien, a cat and a round-headed child.
 
     python scripts/make_creatures.py [FOLDER]
 
@@ -15,7 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from creature_mesh import Array, Creature, Rod, write
+from creature_clips import hops
+from creature_mesh import Array, Clip, Creature, Rod, write
 
 import poise
 from poise.body.anthropometry import capsule_inertia
@@ -92,6 +93,57 @@ def raptor() -> Creature:
     c.rods_of_pair("ForeArm", "Hand", 0.032, 0.024, skin)
     for out in (-0.02, 0.02):
         c.rods_of_pair("Hand", (0.60, 0.13 + out, 0.555), 0.02, 0.007, claw)
+    return c
+
+
+def rex() -> Creature:
+    """A heavy head before two legs, and a heavy tail behind them."""
+    c = Creature("rex", belly=(0.95, 0.86, 0.66), stripes=(0.30, 0.17, 0.38))
+    skin, claw, tooth = (0.55, 0.36, 0.62), (0.20, 0.16, 0.14), (0.98, 0.97, 0.92)
+    c.joint("Hips", "", 0.0, 0.0, 1.0)
+    c.joint("Spine", "Hips", 0.16, 0.0, 1.05)
+    c.joint("Chest", "Spine", 0.34, 0.0, 1.11)
+    c.joint("Neck", "Chest", 0.48, 0.0, 1.24)
+    c.joint("Head", "Neck", 0.58, 0.0, 1.41)
+    before = "Hips"
+    tail = [(-0.20, 0.99), (-0.44, 0.97), (-0.68, 0.96), (-0.91, 0.97), (-1.12, 1.0), (-1.31, 1.05)]
+    for k, (x, z) in enumerate(tail, start=1):
+        c.joint(f"Tail{k}", before, x, 0.0, z)
+        before = f"Tail{k}"
+    c.pair("UpLeg", "Hips", -0.03, 0.17, 0.95)
+    c.pair("Leg", "UpLeg", 0.14, 0.17, 0.60)
+    c.pair("Foot", "Leg", -0.09, 0.17, 0.22)
+    c.pair("ToeBase", "Foot", 0.04, 0.17, 0.045)
+    c.pair("Arm", "Chest", 0.43, 0.15, 1.0)
+    c.pair("ForeArm", "Arm", 0.45, 0.18, 0.89)
+    c.pair("Hand", "ForeArm", 0.54, 0.17, 0.85)
+    c.rod("Hips", "Spine", 0.19, 0.21, skin)
+    c.rod("Spine", "Chest", 0.21, 0.19, skin)
+    c.rod("Chest", "Neck", 0.18, 0.14, skin)
+    c.rod("Neck", "Head", 0.135, 0.13, skin)
+    c.rod("Head", (0.72, 0.0, 1.46), 0.15, 0.155, skin)
+    c.rod("Head", (1.06, 0.0, 1.42), 0.13, 0.085, skin, start=(0.76, 0.0, 1.44))
+    c.rod("Head", (1.0, 0.0, 1.31), 0.085, 0.055, c.belly, start=(0.68, 0.0, 1.32))
+    c.eyes("Head", 0.80, 0.115, 1.56, 0.04)
+    for k in range(4):
+        x, out = 0.86 + 0.07 * k, 0.088 - 0.011 * k
+        c.rods_of_pair("Head", (x + 0.008, out, 1.325), 0.014, 0.004, tooth, start=(x, out, 1.375), sharp=True)
+    radii = [0.19, 0.165, 0.135, 0.105, 0.08, 0.055, 0.02]
+    for k in range(6):
+        end = f"Tail{k + 2}" if k < 5 else (-1.50, 0.0, 1.12)
+        c.rod(f"Tail{k + 1}", end, radii[k], radii[k + 1], skin)
+    c.rod("Hips", "Tail1", 0.19, 0.19, skin)
+    c.rods_of_pair("UpLeg", "Leg", 0.135, 0.085, skin)
+    c.rods_of_pair("Leg", "Foot", 0.08, 0.048, skin)
+    c.rods_of_pair("Foot", "ToeBase", 0.046, 0.044, skin)
+    for out in (-0.065, 0.0, 0.065):
+        tip = 0.17 + 1.3 * out
+        c.rods_of_pair("ToeBase", (0.19, 0.17 + out, 0.034), 0.044, 0.032, skin)
+        c.rods_of_pair("ToeBase", (0.25, tip, 0.017), 0.024, 0.006, claw, start=(0.20, tip, 0.034), sharp=True)
+    c.rods_of_pair("Arm", "ForeArm", 0.042, 0.03, skin)
+    c.rods_of_pair("ForeArm", "Hand", 0.03, 0.024, skin)
+    for out in (-0.018, 0.018):
+        c.rods_of_pair("Hand", (0.60, 0.17 + out, 0.80), 0.02, 0.007, claw)
     return c
 
 
@@ -228,7 +280,15 @@ def cartoon() -> Creature:
     return c
 
 
-CREATURES: dict[str, Callable[[], Creature]] = {"raptor": raptor, "alien": alien, "cat": cat, "cartoon": cartoon}
+CREATURES: dict[str, Callable[[], Creature]] = {
+    "raptor": raptor,
+    "rex": rex,
+    "alien": alien,
+    "cat": cat,
+    "cartoon": cartoon,
+}
+CLIPS: dict[str, dict[str, Callable[[Creature], Clip]]] = {"rex": {"Hops": hops}}
+"""What creatures do in their files, beside standing."""
 
 
 # --- the character
@@ -245,14 +305,14 @@ RANGES = {
     "Finger": (-60.0, 60.0),
 }
 """How far they turn [deg]; a knee bends by plus, an elbow by minus, both from the straight limb, others as drawn."""
-SOLES = {"raptor": "ToeBase", "alien": "Foot"}
+SOLES = {"raptor": "ToeBase", "rex": "ToeBase", "alien": "Foot"}
 """Joints above the soles: they also roll and turn. Without that, a foot that is not straight under its hip stands on
 its edge, and the creature falls over it."""
 ROLL = 25.0
 """How far they do, both ways [deg]."""
 HEADS = {"alien": 0.35}
 """Density of heads that are drawn big, over that of the rest [1]."""
-MASSES = {"raptor": 62.0, "alien": 70.0}
+MASSES = {"raptor": 62.0, "rex": 140.0, "alien": 70.0}
 """Of creatures whose bodies follow the rods [kg], shared by volume; others keep what Poise proposes."""
 
 
@@ -267,7 +327,7 @@ STYLES = {
 
 def set_up(creature: Creature, path: Path) -> Character:
     """The creature's character: what Poise proposes for its skeleton, with the rods' shapes, masses and hinges."""
-    setup = begin(poise.Character.fit(poise.load(path)))
+    setup = begin(poise.Character.fit(poise.load(path, clip="Stand")))
     if creature.name not in MASSES:
         return setup.character
     names = setup.skeleton.names
@@ -357,7 +417,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in CREATURES.items():
         creature, path = make(), folder / f"{name}.glb"
-        write(creature, path)
+        write(creature, path, {title: draw(creature) for title, draw in CLIPS.get(name, {}).items()})
         character = set_up(creature, path)
         save_character(character, path.with_suffix(".toml"))
         print(f"{path} and .toml: {character.mass:.0f} kg, {character.nv} degrees of freedom")

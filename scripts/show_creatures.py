@@ -60,7 +60,7 @@ def creatures(folder: Path) -> dict[str, tuple[Character, Motion]]:
     sys.path.insert(0, str(scripts))
     made = runpy.run_path(str(scripts / "make_creatures.py"))
     found = {}
-    for name, creature in ((name, build()) for name, build in made["CREATURES"].items()):
+    for name, creature in ((name, build()) for name, build in made["CREATURES"].items() if name not in made["CLIPS"]):
         path = folder / f"{name}.glb"
         made["write"](creature, path)
         found[name] = made["set_up"](creature, path), poise.load(path)

@@ -55,7 +55,9 @@ def test_the_colors_of_vertices_reach_the_page(script: dict[str, Any], tmp_path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "free", "least", "most"), [("raptor", 1, 50, 70), ("alien", 2, 40, 70)])
+@pytest.mark.parametrize(
+    ("name", "free", "least", "most"), [("raptor", 1, 50, 70), ("rex", 1, 50, 70), ("alien", 2, 40, 70)]
+)
 def test_a_creature_has_a_skin_colors_and_a_character_that_stands(
     name: str, free: int, least: int, most: int, script: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -95,3 +97,35 @@ def tilt_aside(character: poise.Character, hip: int, sole: int, angle: float) ->
         q[at : at + 4] = clamp_rotation(body.limits, wanted)
     turned = rotations.multiply(body_poses(character, q[None])[1][0, sole], rotations.conjugate(level))
     return float(np.linalg.norm(rotations.to_rotation_vector(turned)))
+
+
+def test_the_hops_of_the_rex_stand_where_they_stand(script: dict[str, Any]) -> None:
+    creature = script["CREATURES"]["rex"]()
+    clip = script["CLIPS"]["rex"]["Hops"](creature)
+    places, turns = {"Hips": clip.root}, {"Hips": clip.turns["Hips"]}
+    for name, (parent, place) in creature.joints.items():
+        if parent:
+            offset = (np.array(place) - creature.joints[parent][1])[[1, 2, 0]]
+            places[name] = places[parent] + rotations.rotate(turns[parent], offset)
+            turns[name] = rotations.multiply(turns[parent], clip.turns.get(name, rotations.IDENTITY))
+    for side in ("Left", "Right"):
+        toes = places[f"{side}ToeBase"]
+        assert toes[:, 1].min() > 0.0449  # its height at rest
+        for first, last in ((0.0, 1.1), (2.4, 3.0), (4.9, 5.65), (6.95, 7.8)):
+            stand = toes[round(first * clip.fps) + 1 : round(last * clip.fps)]
+            np.testing.assert_allclose(stand, np.tile(stand[0], (len(stand), 1)), atol=1e-6)
+
+
+@pytest.mark.long
+def test_hops_that_no_physics_allows_come_back_bit_for_bit_among_bodies(script: dict[str, Any], tmp_path: Path) -> None:
+    creature, path = script["CREATURES"]["rex"](), tmp_path / "rex.glb"
+    script["write"](creature, path, {"Hops": script["CLIPS"]["rex"]["Hops"](creature)})
+    character = script["set_up"](creature, path)
+    hops = poise.load(path, clip="Hops")
+    scene = Path(__file__).parents[1] / "examples" / "scenes" / "hops.toml"
+    empty = '<mujoco><worldbody><geom type="plane" size="9 9 1"/></worldbody></mujoco>'
+    alone, among = (poise.simulate(hops, character, world=poise.World(world)) for world in (empty, scene))
+    assert among.report["scene"]["contacts_mean"] > 10.0  # crates lie below the hops
+    np.testing.assert_array_equal(among.motion.rotations, alone.motion.rotations)
+    np.testing.assert_array_equal(among.motion.translations, alone.motion.translations)
+    np.testing.assert_allclose(among.motion.rotations, hops.rotations, atol=1e-9)
