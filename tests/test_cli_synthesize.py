@@ -195,12 +195,24 @@ def test_what_a_scene_of_bodies_cannot_have_is_refused(
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1
-    with pytest.raises(FileFormatError, match=r"bodies, which move by physics.*world=poise.World"):
-        poise.synthesize("balance", scene="room.toml")
+    with pytest.raises(FileFormatError, match=r"bodies, which move by physics.*poise.synthesize"):
+        poise.synthesis.synthesize("balance", scene="room.toml")
     with pytest.raises(InvalidValue, match=r"world=poise\.World"):
-        poise.synthesize("balance", scene="rubble:5,1")
-    with pytest.raises(InvalidValue, match="with world; leave them out"):
+        poise.synthesis.synthesize("balance", scene="rubble:5,1")
+    with pytest.raises(InvalidValue, match="with a world; leave them out"):
+        poise.synthesize("balance", scene="rubble:5,1", clip=sample_clip("walk", 0.5))
+    with pytest.raises(InvalidValue, match="with a world; leave them out"):
         poise.synthesize("balance", scene=Scene(), world=poise.World("room.toml"))
+
+
+def test_a_scene_with_bodies_makes_its_own_world(tmp_path: Path) -> None:
+    file = tmp_path / "room.toml"
+    file.write_text(ROOM, encoding="utf-8")
+    for scene, count in ((file, 1), ("rubble:3,1,shape=mesh", 3)):
+        own = poise.synthesize("balance", scene=scene, seconds=0.1)
+        other = poise.synthesize("balance", world=poise.World(scene), seconds=0.1)
+        assert own.report["scene"]["bodies"] == len(own.things) == count
+        assert np.array_equal(own.motion.rotations, other.motion.rotations)
 
 
 def test_a_run_of_goals_in_a_world_is_a_result_as_any(tmp_path: Path) -> None:

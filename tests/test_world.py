@@ -16,6 +16,7 @@ from poise.core.motion import Motion
 from poise.native import library
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.touching import answer_free, fill_touches, find_awake, geom_speeds, remember
+from poise.show.scene import Mesh
 from poise.show.world_scene import props_of_thing
 from poise.step import AtLeast, Constraint, Equal, Objective, Step
 from poise.step.quantities import BodyAngularAcceleration, JointAcceleration, JointTorque, RootWrench
@@ -553,6 +554,42 @@ def test_rubble_is_as_large_and_as_heavy_as_its_table_says(tmp_path: Path) -> No
         file.write_text(f'schema = "poise.scene/1"\n[rubble]\ncount = 2\n{wrong}\n')
         with pytest.raises(FileFormatError, match="give"):
             World(file)
+
+
+def test_rubble_in_the_short_form_is_as_it_says(walk: Motion) -> None:
+    world = World("rubble:12,1,size=0.05-0.2,mass=1-5,shape=mesh")
+    things = world.things()
+    assert {thing.shapes[0][0] for thing in things} == {"mesh"}
+    assert 1.0 <= min(thing.mass for thing in things) < 2.0 < 4.0 < max(thing.mass for thing in things) <= 5.0
+    widths = [float(np.ptp(thing.shapes[0][1], axis=0).max()) for thing in things]
+    assert 0.05 < min(widths) < max(widths) < 0.2
+    props = [prop for thing in things for prop in props_of_thing(thing)]
+    for prop in props:  # a closed surface that faces outward
+        (mesh,) = prop.shapes
+        assert isinstance(mesh, Mesh)
+        a, b, c = np.moveaxis(mesh.vertices[mesh.indices], 1, 0)
+        assert np.einsum("ki,ki->k", np.cross(b - a, c - a), a - mesh.vertices.mean(axis=0)).min() > 0.0
+    assert {thing.shapes[0][0] for thing in World("rubble:4,1,shape=bar").things()} == {"capsule"}
+    result = poise.simulate(walk.cut(0.0, 1.2), world=world)
+    moved = [np.linalg.norm(np.ptp(thing.positions, axis=0)) for thing in result.things]
+    assert max(moved) > 0.05, "stones are kicked"
+    assert result.report["scene"]["momentum_error_max_Ns"] < 1e-10
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("rubble:4,1,size=0.3-0.1", "size: give the least and the largest"),
+        ("rubble:4,1,mass=0-1", "mass: give the least"),
+        ("rubble:4,1,shape=ball", "shape: "),
+        ("rubble:4,1,color=red", "color"),
+        ("rubble:size=0.1,4", "rubble:COUNT,SEED"),
+        ("rubble:4,1,2", "rubble:COUNT,SEED"),
+    ],
+)
+def test_rubble_that_is_none_says_what_can_be_said(text: str, words: str) -> None:
+    with pytest.raises(InvalidValue, match=words):
+        World(text)
 
 
 def test_simulate_takes_a_scene(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ _HOMES = {
     "scene_of_motion": "poise.show.motion_scene",
     "simulate": "poise.filter.simulate",
     "step_all": "poise.filter.stream",
-    "synthesize": "poise.synthesis.run",
+    "synthesize": "poise.world.synthesizing",
     "track": "poise.tracking.run",
     "view": "poise.show.viewer",
 }
@@ -106,10 +106,10 @@ if TYPE_CHECKING:
     from poise.show.viewer import Viewer as Viewer
     from poise.show.viewer import view as view
     from poise.synthesis.run import SynthesisResult as SynthesisResult
-    from poise.synthesis.run import synthesize as synthesize
     from poise.terrain import Terrain as Terrain
     from poise.tracking.run import track as track
     from poise.world import World as World
+    from poise.world.synthesizing import synthesize as synthesize
 
 
 _FAMILIES = (

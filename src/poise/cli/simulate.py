@@ -13,7 +13,7 @@ from poise.cli import options
 from poise.cli.app import INTERRUPTED, app, note, out, print_json, progress
 from poise.cli.folder import over_folders
 from poise.cli.live_from import Buffer, LiveFrom, LiveTo, Seconds, follow, keep_live, require_live
-from poise.cli.options import argument, flag, option
+from poise.cli.options import RUBBLE, argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds, summarize_run
 from poise.cli.world import SaveFigure, figure_files, play_world, require_figures
 from poise.core.errors import InvalidValue
@@ -69,7 +69,8 @@ def simulate(
         str | None,
         option(
             "FILE|rubble:COUNT,SEED",
-            "Objects that the figure can bump into: a scene file (.toml), a MuJoCo file (.xml), or rubble on its path.",
+            "Objects that the figure can bump into: a scene file (.toml), a MuJoCo file (.xml), or rubble on its path: "
+            f"{RUBBLE}.",
             panel=DISTURB,
         ),
     ] = None,

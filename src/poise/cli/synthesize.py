@@ -22,7 +22,7 @@ from poise.cli.behaviors import (
     with_gains,
     write_controller,
 )
-from poise.cli.options import argument, flag, option
+from poise.cli.options import RUBBLE, argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds
 from poise.cli.synthesized import failure_of, summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue, NoMotion
@@ -65,7 +65,7 @@ def synthesize(
         option(
             "SCENE",
             "Objects instead of the behavior's own: a scene file (.toml), also with bodies that move, a MuJoCo file "
-            "(.xml), or rubble:COUNT,SEED.",
+            f"(.xml), or {RUBBLE}.",
             panel=SCENE,
         ),
     ] = None,

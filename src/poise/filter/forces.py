@@ -438,7 +438,7 @@ class Thing:
 
     Attributes:
         name: What it is called.
-        shapes: Kind, half sizes (3,), place (3,) and turn (4,) in its frame, see `poise.physics.collisions.Shape`.
+        shapes: Kind, half sizes, place (3,) and turn (4,) in its frame, see `poise.physics.collisions.Shape`.
         positions, orientations: At every simulated time, shapes (S, 3) [m] and (S, 4), or (1, …) for what stands still.
         mass: [kg], 0 for what never moves.
     """

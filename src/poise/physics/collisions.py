@@ -22,8 +22,8 @@ class Shape(NamedTuple):
 
     Attributes:
         body: Index of the body, 0 for what never moves.
-        kind: "sphere", "box", "capsule", "cylinder" or "ellipsoid".
-        size: Half of its sides, or radius and half length [m], shape (3,).
+        kind: "sphere", "box", "capsule", "cylinder", "ellipsoid" or "mesh".
+        size: Half of its sides, or radius and half length [m], shape (3,); of a mesh its corners, shape (N, 3).
         place, turn: In the body's frame [m] (3,), unit wxyz (4,).
     """
 

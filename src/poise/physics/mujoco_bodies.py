@@ -113,12 +113,13 @@ class Bodies:
             int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
             int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder",
             int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
+            int(mujoco.mjtGeom.mjGEOM_MESH): "mesh",
         }
         self.shapes = tuple(
             Shape(
                 int(m.geom_bodyid[g]),
                 kinds[int(m.geom_type[g])],
-                m.geom_size[g].copy(),
+                _size_of(m, g),
                 m.geom_pos[g].copy(),
                 m.geom_quat[g].copy(),
             )
@@ -488,3 +489,12 @@ class Bodies:
             kinetic += 0.5 * float(v @ self._entries[block] @ v)
         bodies = self._loose_bodies
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
+
+
+def _size_of(m: Any, geom: int) -> Array:
+    """Size of a geom (3,), or the corners of its mesh (N, 3) [m]."""
+    mesh = int(m.geom_dataid[geom])
+    if m.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
+        return m.geom_size[geom].copy()
+    first = int(m.mesh_vertadr[mesh])
+    return m.mesh_vert[first : first + int(m.mesh_vertnum[mesh])].astype(np.float64)

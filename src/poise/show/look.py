@@ -217,7 +217,7 @@ def _shape(character: Character, style: Style) -> _Shape:
 
 
 def _prop(prop: Prop) -> _Prop:
-    """A thing as capsules: balls and rods as they are, boxes by their edges; meshes are left out."""
+    """A thing as capsules: balls and rods as they are, boxes and meshes by their edges."""
     parts: list[tuple[Array, Array, float, float]] = []
     for shape in prop.shapes:
         if isinstance(shape, Ball):
@@ -227,6 +227,9 @@ def _prop(prop: Prop) -> _Prop:
         elif isinstance(shape, Box):
             corners = shape.center + rotations.rotate(shape.rotation, _CORNERS * shape.half)
             parts += [(corners[a], corners[b], EDGE, EDGE_ALPHA) for a, b in _EDGES]
+        else:
+            sides = np.concatenate([shape.vertices[shape.indices[:, pair]] for pair in ((0, 1), (1, 2), (2, 0))])
+            parts += [(a, b, EDGE, EDGE_ALPHA) for a, b in sides if tuple(a) < tuple(b)]  # each is in two triangles
     return _Prop(
         prop.positions,
         prop.orientations,

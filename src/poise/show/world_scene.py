@@ -16,7 +16,7 @@ from poise.filter.forces import Companion, Thing
 from poise.show.look import ARROW_COLOR, FIGURE_COLORS, arrow_of, words_of
 from poise.show.motion_scene import LIVE_VERTICES, MAX_VERTICES, skins_on
 from poise.show.physics import side_color, spans_of
-from poise.show.scene import Arrow, Ball, Box, Color, Cylinder, Prop, Row, Scene, Shape, Skinned, Style, Track
+from poise.show.scene import Arrow, Ball, Box, Color, Cylinder, Mesh, Prop, Row, Scene, Shape, Skinned, Style, Track
 from poise.terrain import Terrain
 from poise.world import World
 
@@ -101,11 +101,25 @@ def is_wall(half: Array, turn: Array) -> bool:
     return bool(thin <= STEEP and 2.0 * axes @ half > CLEAR)
 
 
+def _hull(points: Array) -> Mesh:
+    """The convex hull of points (N, 3): what a mesh collides as, with flat faces."""
+    from scipy.spatial import ConvexHull
+
+    corners = points[ConvexHull(points).simplices]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    is_inward = np.einsum("ki,ki->k", normals, corners[:, 0] - points.mean(axis=0)) < 0.0
+    corners[is_inward] = corners[is_inward, ::-1]
+    return Mesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3))
+
+
 def props_of_thing(thing: Thing) -> tuple[Prop, ...]:
     """A body around a figure as something to see; of what has walls and more, the walls by themselves."""
     shapes: list[Shape] = []
     walls: list[Shape] = []
     for kind, size, place, turn in thing.shapes:
+        if kind == "mesh":
+            shapes.append(_hull(place + rotations.rotate(turn, size)))
+            continue
         along = rotations.rotate(turn, np.array([0.0, 0.0, size[1]]))
         if kind == "box":
             is_clear = is_wall(size, rotations.multiply(thing.orientations[0], turn))

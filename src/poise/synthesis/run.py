@@ -258,7 +258,8 @@ def synthesize(
         pushes: What pushes the first figure, or the one a body's name begins with, such as "adult.chest".
         seconds: How long [s]; by default as the behavior says.
         options: Changed options of the behavior.
-        scene: What stands around, instead of what the behavior brings; also the path of a scene file.
+        scene: What stands around, instead of what the behavior brings; also the path of a scene file. For
+            `poise.synthesize` also of one whose bodies move, of a MuJoCo file (.xml), or "rubble:COUNT,SEED".
         clip: A captured motion for the first figure to follow, where its controller does (goal `Follow`); without
             a character, the figure is fitted to it.
         drawn: A motion of the first figure's own file, for its skin; by default the clip.
@@ -291,7 +292,7 @@ def synthesize(
     if world is None:
         controlled = world_of(setup, character, scene=scene, clip=clip, settings=settings)
     elif scene is not None or clip is not None or settings.engine == "mujoco":
-        raise InvalidValue("scene, clip and the engine mujoco cannot be combined with world; leave them out.")
+        raise InvalidValue("scene, clip and the engine mujoco cannot be combined with a world; leave them out.")
     else:
         controlled = world.admit(wanted, character, options, settings)
     step = controlled.step if world is None else world.step

@@ -96,6 +96,12 @@ def _size_range(sizes: tuple[float, float]) -> tuple[float, float]:
     return sizes
 
 
+def _mass_range(masses: tuple[float, float]) -> tuple[float, float]:
+    if not 0.0 < masses[0] <= masses[1]:
+        raise ValueError("give the least and the largest mass, above 0 kg")
+    return masses
+
+
 def _time(time: float) -> float:
     if not 0.0 <= time < np.inf:
         raise ValueError("give a time of zero or more")
@@ -215,12 +221,17 @@ class RopeTable(Table):
 
 
 class RubbleTable(Table):
-    """[rubble]: loose pieces on the way of the figure, with sides from the first to the second size."""
+    """[rubble]: loose pieces on the way of the figure, with sides from the first to the second size.
+
+    They weigh what their density says, or from the first to the second mass; a "mesh" is a stone.
+    """
 
     count: int
     seed: int = 0
     sizes: Annotated[Pair, AfterValidator(_size_range)] = RUBBLE_SIZES
     density: Annotated[Number, AfterValidator(_above_zero)] = RUBBLE_DENSITY
+    mass: Annotated[Pair, AfterValidator(_mass_range)] | None = None
+    shape: Literal["mixed", "box", "bar", "mesh"] = "mixed"
 
 
 class KeyTable(Table):
@@ -289,7 +300,9 @@ def load_scene(path: str | os.PathLike[str], options: Mapping[str, Option] | Non
         InvalidValue: if it is no scene file, but rubble or a MuJoCo file.
     """
     if _is_rubble_or_mjcf(path):
-        raise InvalidValue(f"{str(path)!r} holds bodies that move by physics; give world=poise.World({str(path)!r}).")
+        raise InvalidValue(
+            f"{str(path)!r} holds bodies that move by physics; use poise.synthesize, or world=poise.World(…)."
+        )
     return scene_of(read_text(Path(path), limit=MAX_BYTES), options, path=path)
 
 
@@ -311,7 +324,7 @@ def scene_of(
     if moving := _moving(file):
         raise place.error(
             f"it has {', '.join(moving)}, which move by physics.",
-            "Run it with `poise synthesize --scene`, or in Python with world=poise.World(file) instead of scene.",
+            "Run it with `poise synthesize --scene`, or in Python with poise.synthesize(…, scene=file).",
         )
     return scene_from(file, place)
 
@@ -328,7 +341,7 @@ def is_world(scene: str | os.PathLike[str]) -> bool:
 
 def _is_rubble_or_mjcf(scene: str | os.PathLike[str]) -> bool:
     """Whether it is rubble or a MuJoCo file."""
-    return str(scene).startswith("rubble:") or Path(scene).suffix.lower() == ".xml"
+    return str(scene).startswith("rubble:") or "<mujoco" in str(scene) or Path(scene).suffix.lower() == ".xml"
 
 
 def _moving(file: SceneTable) -> list[str]:

@@ -15,20 +15,18 @@ import numpy as np
 from poise.core import rotations
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.core.typing import Array
-from poise.core.units import GRAVITY
 from poise.filter.forces import Thing
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
 from poise.physics.mujoco_bodies import Bodies
-from poise.synthesis.scene_file import RUBBLE_DENSITY, RUBBLE_SIZES, BodyTable, RopeTable, scene_from, scene_table
+from poise.synthesis.scene_file import BodyTable, RopeTable, scene_from, scene_table
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
 from poise.terrain.shapes import PLANE, Platform, Steps
+from poise.world.rubble import FORM, ground_plane, mjcf_of, names_of, parse_rubble, pieces
 
 MOST_BYTES = 4_000_000
 """Largest scene file that is read [bytes]."""
-MOST_BODIES = 2000
-"""Most pieces of rubble."""
 THICK = 0.1
 """Thickness of walls of scene files [m]."""
 REACH, GRID = 12.0, 0.1
@@ -74,7 +72,7 @@ def read_scene(
     terrain: Terrain | None = None,
     without: frozenset[str] = frozenset(),
 ) -> SceneBodies:
-    """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), "rubble:COUNT" or "rubble:COUNT,SEED".
+    """A scene: MJCF text, a MuJoCo file (.xml), a scene file (.toml), or rubble, see `rubble.parse_rubble`.
 
         world = poise.World("room.toml")
 
@@ -92,25 +90,21 @@ def read_scene(
     """
     terrain = Terrain.flat() if terrain is None else terrain
     if text is None:
-        return SceneBodies(_mjcf([_ground(terrain.ground)]))
+        return SceneBodies(mjcf_of([ground_plane(terrain.ground)]))
     if "<mujoco" in str(text):
         return SceneBodies(str(text))
     kind, _, rest = str(text).partition(":")
     if kind == "rubble":
-        try:
-            count, seed = (int(x) for x in (rest.split(",") if "," in rest else (rest, "0")))
-        except ValueError:
-            raise InvalidValue(f"Cannot read {str(text)!r}. Write rubble:COUNT,SEED, such as rubble:40,1.") from None
-        loose = pieces(count, seed, way=way, scale=scale, terrain=terrain, without=without)
-        return SceneBodies(_mjcf([_ground(terrain.ground), *loose]), rubble=frozenset(map(_piece, range(count))))
+        table = parse_rubble(rest)
+        loose, meshes = pieces(table, way=way, scale=scale, terrain=terrain, without=without)
+        mjcf = mjcf_of([ground_plane(terrain.ground), *loose], meshes)
+        return SceneBodies(mjcf, rubble=names_of(table))
     path = Path(text)
     if path.suffix.lower() == ".xml":
         return SceneBodies(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
         return _from_toml(path, way, scale, terrain, without)
-    raise InvalidValue(
-        f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or rubble:COUNT,SEED."
-    )
+    raise InvalidValue(f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or {FORM}.")
 
 
 def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, without: frozenset[str]) -> SceneBodies:
@@ -149,7 +143,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
     ]
     for name in sorted({name for name in names if names.count(name) > 1}):
         raise FileFormatError(f"two things are called {name!r}.", path=path, cure="Give each a name of its own.")
-    out = []
+    out, meshes = [], []
     if file.floor is not False:
         out.append(_geom(file.floor.name, file.floor.friction, type="plane", size=(100, 100, 1)))
     for w in file.walls:
@@ -171,14 +165,15 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
         out.append(_body(table, path))
     out += [_body(b, path) for b in file.bodies]
     if file.rubble is not None:
-        out += pieces(**file.rubble.model_dump(), way=way, scale=scale, terrain=terrain, without=without)
+        loose, meshes = pieces(file.rubble, way=way, scale=scale, terrain=terrain, without=without)
+        out += loose
     joins: list[str] = []
     for rope in file.ropes:
         own, ends = _rope(rope, path)
         out += own
         joins += ends
-    loose = frozenset(map(_piece, range(0 if file.rubble is None else file.rubble.count)))
-    return SceneBodies(_mjcf(out, joins), scene.balls, tuple(carried), loose)
+    rubble = frozenset[str]() if file.rubble is None else names_of(file.rubble)
+    return SceneBodies(mjcf_of(out, [*meshes, *joins]), scene.balls, tuple(carried), rubble)
 
 
 def _moved(movement: Movement, place: Array, time: float) -> tuple[Array, Array]:
@@ -200,12 +195,12 @@ def ground_of(terrain: Terrain, around: Array) -> str:
     middle, half = 0.5 * (low + high), 0.5 * float((high - low).max())
     kind, (first, second, third, *_), _ = terrain.shape.form(terrain.place, 0.0)
     if kind == PLANE and not terrain.is_static:
-        return _mjcf(['    <body name="ground" mocap="true"><geom type="plane" size="100 100 1"/></body>'])
+        return mjcf_of(['    <body name="ground" mocap="true"><geom type="plane" size="100 100 1"/></body>'])
     if kind == PLANE:
         normal = _numbers((-first, -second, 1.0))
-        return _mjcf([f'    <geom type="plane" size="100 100 1" pos="0 0 {third!r}" zaxis="{normal}"/>'])
+        return mjcf_of([f'    <geom type="plane" size="100 100 1" pos="0 0 {third!r}" zaxis="{normal}"/>'])
     if isinstance(terrain.shape, Steps):
-        return _mjcf(_treads(terrain, terrain.shape, middle, half))
+        return mjcf_of(_treads(terrain, terrain.shape, middle, half))
     heights = terrain.grid(middle, half, GRID)
     low_height, tall = float(heights.min()), max(float(np.ptp(heights)), 1e-3)
     size = _numbers((half, half, tall, 1.0))
@@ -214,7 +209,7 @@ def ground_of(terrain: Terrain, around: Array) -> str:
         f'elevation="{" ".join(f"{z:.5f}" for z in (heights[::-1] - low_height).ravel())}"/></asset>'
     )
     place = _numbers((*middle, low_height))
-    return _mjcf([f'    <geom type="hfield" hfield="bumps" pos="{place}"/>'], [asset])
+    return mjcf_of([f'    <geom type="hfield" hfield="bumps" pos="{place}"/>'], [asset])
 
 
 def deck_of(terrain: Terrain) -> Carried:
@@ -255,11 +250,6 @@ def _treads(terrain: Terrain, steps: Steps, middle: Array, half: float) -> list[
             f'size="{_numbers((0.5 * (end - start), half, 1.0))}"/>'
         )
     return out
-
-
-def _mjcf(things: Iterable[str], assets: Iterable[str] = ()) -> str:
-    head = ["<mujoco>", f'  <option gravity="0 0 {-GRAVITY!r}"/>', *assets, "  <worldbody>"]
-    return "\n".join([*head, *things, "  </worldbody>", "</mujoco>", ""])
 
 
 def _numbers(values: Iterable[float]) -> str:
@@ -386,87 +376,3 @@ def things_of(bodies: Bodies, track: Sequence[tuple[Array, Array]]) -> tuple[Thi
         name, mass = bodies.names[body].removeprefix("scene/"), float(bodies.masses[body])
         out.append(Thing(name, shapes, positions[:, body], turns, mass if bodies.is_loose(body) else 0.0))
     return tuple(out)
-
-
-def _ground(height: float) -> str:
-    return f'    <geom name="ground" type="plane" size="100 100 1" pos="0 0 {height!r}"/>'
-
-
-def rubble(
-    count: int, seed: int = 0, *, way: Array | None = None, scale: float = 1.0, width: float = 0.9, clear: float = 0.45
-) -> str:
-    """Loose boxes and round bars on level ground along a way, as MJCF text.
-
-        poise.World(rubble(40, seed=1, way=motion_path))
-
-    Args:
-        count: How many pieces.
-        seed: Of sizes and places.
-        way: Horizontal places that the figure goes through [m], shape (N, 2); 5 m along x if not given.
-        scale: Leg length / 0.82 m.
-        width: Of the strip that they lie on [m], times the scale.
-        clear: Nothing lies so near the beginning of the way [m], times the scale.
-
-    Raises:
-        InvalidValue: if there are fewer than one or more than `MOST_BODIES`.
-    """
-    return _mjcf([_ground(0.0), *pieces(count, seed, way=way, scale=scale, width=width, clear=clear)])
-
-
-def pieces(
-    count: int,
-    seed: int = 0,
-    *,
-    way: Array | None = None,
-    scale: float = 1.0,
-    width: float = 0.9,
-    clear: float = 0.45,
-    terrain: Terrain | None = None,
-    without: frozenset[str] = frozenset(),
-    sizes: tuple[float, float] = RUBBLE_SIZES,
-    density: float = RUBBLE_DENSITY,
-) -> list[str]:
-    """The pieces of `rubble` alone, each a body of MJCF, above a terrain; some may be left out.
-
-    Their sides are between the two sizes, for a leg of 0.82 m [m]; their density is that of wood by default [kg/m³].
-    """
-    if not 1 <= count <= MOST_BODIES:
-        raise InvalidValue(f"{count} pieces of rubble; give a number from 1 to {MOST_BODIES}.")
-    rng = np.random.default_rng(seed)
-    way = np.linspace([0.0, 0.0], [5.0, 0.0], 51) if way is None else np.asarray(way, dtype=np.float64)
-    out = []
-    for k in range(count):
-        x, y = _place(rng, way, scale * width, scale * clear)
-        half = (scale * rng.uniform(0.5 * sizes[0], 0.5 * sizes[1], 3)).tolist()
-        height = max(half) * 1.8 + 0.16 * scale * rng.random()
-        if terrain is not None:
-            height += float(terrain.heights(np.array([[x, y]]))[0])
-        turn = rng.normal(size=4)
-        quat = " ".join(repr(float(c)) for c in turn / np.linalg.norm(turn))
-        if k % 3 < 2:
-            shape = f'type="box" size="{half[0]!r} {half[1]!r} {half[2]!r}"'
-        else:
-            shape = f'type="capsule" size="{half[0]!r} {half[1]!r}"'
-        if (name := _piece(k)) in without:
-            continue
-        out += [
-            f'    <body name="{name}" pos="{float(x)!r} {float(y)!r} {height!r}" quat="{quat}">',
-            f'      <freejoint/><geom {shape} density="{density!r}" friction="0.8 0.005 0.0001"/>',
-            "    </body>",
-        ]
-    return out
-
-
-def _piece(k: int) -> str:
-    """Name of a piece of rubble, counted from 0."""
-    return f"piece {k + 1}"
-
-
-def _place(rng: np.random.Generator, way: Array, width: float, clear: float) -> tuple[float, float]:
-    """A place beside the way, not too near its beginning where there is room."""
-    x = y = 0.0
-    for _ in range(100):
-        x, y = (way[rng.integers(len(way))] + width * (rng.random(2) - 0.5)).tolist()
-        if np.hypot(x - way[0, 0], y - way[0, 1]) > clear:
-            return x, y
-    return x, y
