@@ -11,7 +11,8 @@ from poise.synthesis import run
 from poise.synthesis.scene_file import is_world
 from poise.world.world import World
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def _in_worlds(plain: Callable[P, R]) -> Callable[P, R]:
