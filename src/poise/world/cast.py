@@ -33,7 +33,8 @@ from poise.io import load
 from poise.io.files import read_text
 from poise.io.format import file_and_clip
 from poise.physics.mujoco_backend import model_of
-from poise.synthesis.scene_file import FIGURE_EVENTS, SceneTable, Time, scene_from, scene_table
+from poise.synthesis.scene_file import FIGURE_EVENTS, scene_from, scene_table
+from poise.synthesis.scene_tables import SceneTable, Time
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, moved_to
 from poise.world.guides import MOST_HELP, Guide

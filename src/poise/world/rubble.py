@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
-from poise.synthesis.scene_file import RubbleTable
+from poise.synthesis.scene_tables import RubbleTable
 from poise.terrain import Terrain
 
 MOST_BODIES = 2000

@@ -19,7 +19,8 @@ from poise.filter.forces import Thing
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
 from poise.physics.mujoco_bodies import Bodies
-from poise.synthesis.scene_file import BodyTable, RopeTable, scene_from, scene_table
+from poise.synthesis.scene_file import scene_from, scene_table
+from poise.synthesis.scene_tables import BodyTable, RopeTable
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
 from poise.terrain.shapes import PLANE, Platform, Steps
