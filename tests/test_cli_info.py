@@ -429,4 +429,5 @@ def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_size_of_a_mass_is_the_one_it_follows_from() -> None:
     heavy = poise.Character.fit(sample_clip("walk"), mass=347.5)
     assert "2.9 m tall" in mass_doubt(heavy, 2.9)
+    assert "skin" not in mass_doubt(heavy, 2.9), "this one has none"
     assert "0.938 m" not in mass_doubt(heavy, 0.938), "70 kg at 1.7 m make 12 kg of 0.938 m"

@@ -13,7 +13,7 @@ from poise.body import fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, world_pose
-from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, hang_ends, measure
 
 JOINTS = (
     ("Root", "", (0.0, 0.0, 0.0)),
@@ -267,6 +267,36 @@ def test_legs_that_a_file_keeps_beside_the_trunk_hang_on_it_by_their_skin() -> N
     assert hang_chains(measure(np.repeat(near[None], 30, axis=0), turned, parents, skin, seams), frozenset()) == ()
     skin[0] = 9.0  # the root is a bone of the body
     assert hang_chains(measure(np.repeat(places[None], 30, axis=0), turned, parents, skin, seams), frozenset()) == ()
+
+
+def test_feet_on_the_root_that_no_clip_moves_hang_on_their_legs_by_their_skin() -> None:
+    # 0 is the root on the floor, 1 the pelvis, 2-3-4 and 5-6-7 legs to the ankle, 8 and 9 the feet, each with a control
+    parents = np.array([-1, 0, 1, 2, 3, 1, 5, 6, 0, 0, 8, 9])
+    skin = np.array([0.5, 40.0, *[9.0] * 6, 12.0, 12.0, 0.0, 0.0])
+    places = np.zeros((12, 3))
+    places[1] = (0.0, 0.0, 0.95)
+    for leg, foot, y in ((2, 8, 0.1), (5, 9, -0.1)):
+        places[leg : leg + 3] = [(0.0, y, z) for z in (0.9, 0.5, 0.12)]
+        places[[foot, foot + 2]] = [(0.1, y, 0.0), (0.2, y, 0.0)]
+    seams = np.zeros((12, 12))
+    sewn = ((1, 2, 9.0), (1, 5, 9.0), (2, 3, 9.0), (3, 4, 9.0), (5, 6, 9.0), (6, 7, 9.0), (8, 4, 7.0), (9, 7, 7.0))
+    for a, b, much in sewn:
+        seams[a, b] = seams[b, a] = much
+
+    def found(seams: np.ndarray) -> dict[int, int]:
+        turned = np.tile(rotations.IDENTITY, (1, 12, 1))
+        return {h.joint: h.bone for h in hang_ends(measure(places[None], turned, parents, skin, seams), frozenset())}
+
+    assert found(seams) == {8: 4, 9: 7}
+    one = seams.copy()
+    one[9] = one[:, 9] = 0.0
+    assert found(one) == {}  # a single end may be anything
+    side_by_side = seams.copy()
+    side_by_side[8, 9] = side_by_side[9, 8] = 20.0
+    assert found(side_by_side) == {}  # a tail fin in two halves
+    held = seams.copy()
+    held[0, 8:10] = held[8:10, 0] = 3.0
+    assert found(held) == {}  # the root's own skin goes on in them
 
 
 def test_flat_bones_of_a_figure_beside_controls_hang_from_its_middle() -> None:

@@ -52,9 +52,10 @@ def mass_doubt(character: Character, tall: float | None) -> str:
         return ""
     follows = tall and 1.7 * (mass / 70.0) ** (1.0 / 3.0) < TALLER * tall
     size = f"size ({tall:.3g} m tall) and shape" if follows else "size and shape"
+    most = ", and no more than its skin holds" if character.skeleton.skin_volume else ""
     return (
-        f"The figure weighs {kilograms(mass)}, by its {size}: 70 kg at 1.7 m, with the cube of the size, and no more "
-        "than its skin holds. Pushes meet that mass; --mass KG gives another, --height another size."
+        f"The figure weighs {kilograms(mass)}, by its {size}: 70 kg at 1.7 m, with the cube of the size{most}. "
+        "Pushes meet that mass; --mass KG gives another, --height another size."
     )
 
 

@@ -45,6 +45,9 @@ AWAY = 0.15
 """A node this far from all that hangs on it, as a share of the size, is not a joint of the body [1]."""
 FLAT = 0.9
 """At least this share of the joints that move skin lie beside each other in such a tree [1]."""
+NEAR, UNSEWN, CARRIES = 0.25, 0.02, 0.9
+"""An end that stands still hangs on a bone this near, as a share of the size, if it has with the file's parent no more
+of the skin in common than this share of what it has with the bone, and if that parent carries this much of all [1]."""
 MOST_POSES = 400
 
 
@@ -308,6 +311,41 @@ def hang_chains(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
     return tuple(found)
 
 
+def hang_ends(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
+    """How feet or hands that a file keeps beside the limbs, and that stand still in its clips, hang on them.
+
+    Such an end hangs on a joint that carries nearly all the skin but has none in common with it; its own goes on in
+    the last joint of a limb nearby. It is believed of two that mirror each other.
+
+    Args:
+        rig: The joints.
+        taken: Joints that hang elsewhere already.
+    """
+    if rig.skin is None:
+        return ()
+    below = rig.skin.astype(np.float64)
+    for j in range(len(below) - 1, 0, -1):
+        below[rig.parents[j]] += below[j]
+    ends = np.flatnonzero((rig.skin > 0.0) & (below <= rig.skin))  # nothing with skin hangs on them
+    found: list[Hanging] = []
+    for joint in (int(j) for j in ends if j not in taken and rig.parents[j] >= 0):
+        parent, seams = int(rig.parents[joint]), np.where(np.arange(len(below)) == joint, 0.0, rig.seams[joint])
+        bone = int(seams.argmax())
+        near = rig.distance[bone, joint] < NEAR
+        apart = rig.seams[joint, parent] <= UNSEWN * seams[bone] and below[parent] > CARRIES * below[0]
+        if near and apart and bone in ends and bone != joint and rig.may_carry(bone, joint):
+            found.append(Hanging(joint, bone, 1.5, ("their skin is one",)))
+    beside = {h.joint for h in found} | taken  # two feet that touch, or what goes on in such an end, say nothing
+    found = [h for h in found if not beside & {h.bone, *_above(rig.parents, h.bone)}]
+    away = {h.joint: float(rig.distance[h.bone, h.joint]) for h in found}
+
+    def has_twin(one: Hanging) -> bool:
+        same = [h for h in found if rig.parents[h.joint] == rig.parents[one.joint] and h.bone != one.bone]
+        return any(abs(away[h.joint] - away[one.joint]) < MIRRORED for h in same)
+
+    return tuple(h for h in found if has_twin(h))
+
+
 def _farthest(bonds: dict[int, list[int]], places: Array, joint: int) -> float:
     """Longest way from a joint along the bonds [m]."""
     far, waiting = 0.0, [(joint, -1, 0.0)]
@@ -332,11 +370,16 @@ def _is_above(parents: Ints, joint: int, other: int) -> bool:
     return False
 
 
-def _depth(parents: Ints, joint: int) -> int:
-    depth = 0
+def _above(parents: Ints, joint: int) -> list[int]:
+    """The joints above one, the nearest first."""
+    above: list[int] = []
     while (joint := int(parents[joint])) >= 0:
-        depth += 1
-    return depth
+        above.append(joint)
+    return above
+
+
+def _depth(parents: Ints, joint: int) -> int:
+    return len(_above(parents, joint))
 
 
 def measure(
