@@ -14,10 +14,12 @@ import pytest
 
 import poise
 from poise.cli.app import run
-from poise.cli.synthesize import figure_of
+from poise.cli.figure import read_figure
 from poise.cli.synthesized import PERSON, summarize_synthesis
 from poise.core.errors import FileFormatError, InvalidValue
 from poise.goals.surroundings import Scene
+from poise.intake.anatomy import height_of
+from poise.io import gltf
 from poise.physics import State
 from poise.physics.mujoco_backend import model_of
 from poise.synthesis.behaviors import BEHAVIORS
@@ -416,7 +418,7 @@ def test_a_figure_that_cannot_run_fails_and_its_shape_is_told(
 
 
 def test_the_grown_up_that_the_gait_was_found_for_has_the_shape_told() -> None:
-    who = figure_of("adult")
+    who = read_figure("adult").character
     result = poise.synthesize("run", who, seconds=0.1)
     state = State(model_of(who)).at(result.q[0], result.v[0])
     soles = [state.points[sole_points(who, side)].mean(axis=0) for side in ("left", "right")]
@@ -439,13 +441,14 @@ def test_a_skeleton_without_a_clip_is_a_character(tmp_path: Path) -> None:
     bones, _, _ = walk.partition("MOTION")
     path = tmp_path / "bones.bvh"
     path.write_text(bones, encoding="utf-8")
-    assert figure_of(str(path)).leg_length == pytest.approx(poise.Character.fit(poise.load_skeleton(path)).leg_length)
+    fitted = poise.Character.fit(poise.load_skeleton(path))
+    assert read_figure(str(path)).character.leg_length == pytest.approx(fitted.leg_length)
 
 
 def test_a_doubtful_size_is_told_with_where_to_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     giant = tmp_path / "giant.glb"
     poise.save(poise.load(poise.sample_path("walk"), height=9.0), giant)
-    figure_of(str(giant))
+    read_figure(str(giant))
     told = capsys.readouterr().err
     assert "9 m tall" in told
     assert f"poise character {giant} -o figure.toml" in told.replace("\n", " ")
@@ -454,9 +457,33 @@ def test_a_doubtful_size_is_told_with_where_to_say_it(tmp_path: Path, capsys: py
     content = json.loads(two.read_text(encoding="utf-8"))
     content["animations"] = [{**content["animations"][0], "name": name} for name in ("first", "second")]
     two.write_text(json.dumps(content), encoding="utf-8")
-    figure_of(str(two))
+    read_figure(str(two))
     command = capsys.readouterr().err.partition("`poise ")[2].partition("`")[0]  # runs as it stands
     assert run([*command.split()[:-1], str(tmp_path / "figure.toml")]) == 0
     capsys.readouterr()
-    figure_of(str(poise.sample_path("walk")))
+    read_figure(str(poise.sample_path("walk")))
+    read_figure(str(giant), "1.8m")
     assert "warning" not in capsys.readouterr().err
+
+
+def test_a_figure_is_as_tall_as_its_user_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    giant, made = tmp_path / "giant.glb", tmp_path / "made.glb"
+    poise.save(poise.load(poise.sample_path("walk"), height=9.0).cut(0.0, 0.2), giant)
+    assert (
+        run(["synthesize", "balance", "--seconds", "0.1", "-c", str(giant), "--height", "1.8m", "-o", str(made)]) == 0
+    )
+    assert height_of(poise.load(made)) == pytest.approx(1.8, rel=1e-6)
+    assert "tall" not in capsys.readouterr().err
+    for name, said in (("adult", "its own height"), (None, "--character FILE")):
+        words = ["synthesize", "balance", "--height", "1.8m", "-o", str(tmp_path / "none.bvh")]
+        assert run([*words, *(["-c", name] if name else [])]) == 2
+        assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_the_file_of_a_figure_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, read, own = tmp_path / "figure.glb", [], gltf.read_figure
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 0.2), path)
+    monkeypatch.setattr("poise.io.gltf.read_figure", lambda *given: read.append(1) or own(*given))
+    figure = read_figure(str(path))
+    assert figure.drawn is figure.motion
+    assert len(read) == 1

@@ -126,7 +126,7 @@ def test_a_giant_is_asked_for_its_size(
 
     step = walk.cut(0.0, 0.6)
 
-    with pytest.raises(InvalidValue, match=r"2\.7 times as long as the actor's.*--height 2m"):
+    with pytest.raises(InvalidValue, match=r"2\.7 times as long as the actor's.*`height` 2m"):
         PerformanceTracker(sized(2.7), walker)
     PerformanceTracker(sized(2.3), walker)
     who = tmp_path / "large.toml"

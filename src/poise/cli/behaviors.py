@@ -275,7 +275,7 @@ def learn(
 
     Example: [bold]poise synthesize learn reach.bvh -o mine.toml --held-out other.bvh[/bold]
     """
-    from poise.cli.synthesize import captured
+    from poise.cli.figure import captured
     from poise.io.format import file_and_clip
     from poise.synthesis.learning import learn as learn_weights
 

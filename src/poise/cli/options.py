@@ -75,7 +75,11 @@ SourceUp = Annotated[
 ]
 Height = Annotated[
     str | None,
-    option("H", "Height of the figure, such as 1.8m; scales toys and giants.", "--height", panel=READING),
+    option("H", "Height of the figure in its file, such as 1.8m; scales toys and giants.", "--height", panel=READING),
+]
+FigureHeight = Annotated[
+    str | None,
+    option("H", "Height of the figure in its file, such as 1.8m; scales toys and giants.", "--height", panel=FIGURE),
 ]
 SourceFps = Annotated[
     float | None,

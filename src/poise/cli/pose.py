@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from poise.cli import options
 from poise.cli.app import app, note, out, output_paths, print_json
+from poise.cli.figure import BUILT_IN, Figure, file_and_clip, read_figure
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import keep, play_live, reporting_interrupts, require_kinds
-from poise.cli.synthesize import BUILT_IN, drawn_of, figure_of
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from poise.body.character import Character
     from poise.core.typing import Array
     from poise.show.scene import Scene
     from poise.tracking.live import LiveResult
@@ -38,6 +36,7 @@ def pose(
     ] = None,
     at: Annotated[float | None, option("S", "Time of the clip whose pose it begins in. Default: its start.")] = None,
     seconds: Annotated[float | None, option("S", "How long the way to --place takes. Default: 3.")] = None,
+    height: options.FigureHeight = None,
     still: Annotated[bool, flag("--still", "Save the last pose alone, not the way there.")] = False,
     record: options.Record = None,
     overwrite: options.Overwrite = False,
@@ -62,7 +61,8 @@ def pose(
         raise InvalidValue("--seconds is for the way to a --place; give one, or leave --seconds out to drag in a page.")
     require_kinds(output, record, live=live)
     output_paths((output, record), "-o and --record", inputs=_files(who), overwrite=overwrite)
-    character, q, drawn = *_begun(who, at), drawn_of(who)
+    read = read_figure(who, height)
+    character, q, drawn = read.character, _begun(read, who, at), read.drawn
     with reporting_interrupts(output, record):
         if live:
             from poise.show.live_pose import LivePose
@@ -113,29 +113,21 @@ def _scene(result: LiveResult) -> Scene:
 
 
 def _files(who: str) -> list[Path]:
-    from poise.io.format import file_and_clip
-
     return [] if who in BUILT_IN else [file_and_clip(who)[0]]
 
 
-def _begun(who: str, at: float | None) -> tuple[Character, Array]:
-    """The figure and the pose that it begins in: of its clip, or standing where it has none."""
+def _begun(figure: Figure, who: str, at: float | None) -> Array:
+    """The pose that a figure begins in: of its clip, or standing where it has none."""
     from poise.body.posing import motion_to_q
     from poise.synthesis.poses import standing
 
-    character, motion = figure_of(who), None
-    if who not in BUILT_IN and _files(who)[0].suffix.lower() != ".toml":
-        from poise.cli.synthesize import captured
-        from poise.core.errors import NoMotion
-
-        with suppress(NoMotion):
-            motion = captured(Path(who))
+    motion = figure.motion
     if motion is None:
         if at is not None:
             raise InvalidValue(f"{who!r} has no clip, so --at means nothing; leave it out.")
-        return character, standing(character)
+        return standing(figure.character)
     at = 0.0 if at is None else at
     if not 0.0 <= at <= motion.duration:
         raise InvalidValue(f"--at is {at:g} s; the clip is {motion.duration:.2f} s long.")
     frame = min(round(at / motion.dt), motion.frame_count - 1)
-    return character, motion_to_q(character, motion)[frame]
+    return motion_to_q(figure.character, motion)[frame]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from poise.cli import options
-from poise.cli.app import INTERRUPTED, app, note, note_warnings, output_paths, print_json, progress
+from poise.cli.app import INTERRUPTED, app, note, output_paths, print_json, progress
 from poise.cli.behaviors import (
     SynthesizeCommand,
     describe,
@@ -22,14 +21,14 @@ from poise.cli.behaviors import (
     with_gains,
     write_controller,
 )
+from poise.cli.figure import captured, read_figure
 from poise.cli.options import RUBBLE, argument, flag, option
 from poise.cli.outcome import PREPARING, keep, play_live, reporting_interrupts, require_kinds
 from poise.cli.synthesized import failure_of, summarize_synthesis
-from poise.core.errors import FileFormatError, InvalidValue, NoMotion
+from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.body.character import Character
-    from poise.core.motion import Motion
     from poise.filter.forces import Push
     from poise.goals.state_machine import StateMachine
     from poise.synthesis.behaviors.behavior import Behavior
@@ -101,6 +100,7 @@ def synthesize(
         Path | None,
         option("FILE", "A captured motion to follow (FILE@CLIP if the file has several).", panel=SCENE),
     ] = None,
+    height: options.FigureHeight = None,
     mode: Annotated[
         str,
         option("horizon|literal", "horizon: goals look ahead. literal: exactly as in the paper.", panel=CONTROL),
@@ -206,7 +206,7 @@ def synthesize(
                 "--case 'speed=2'."
             )
         require_length(seconds)
-        figure = None if character is None else figure_of(character)
+        figure = None if character is None else read_figure(character, height).character
         tune_behavior(
             behavior,
             tuning,
@@ -240,6 +240,8 @@ def synthesize(
     if engine not in ENGINES:
         raise InvalidValue(f"--engine is {engine!r}; give {' or '.join(ENGINES)}.")
     require_length(seconds)
+    if height is not None and character is None and clip is None:
+        raise InvalidValue("--height is that of a figure read from a file; give --character FILE as well.")
     if not (math.isfinite(responsiveness) and responsiveness > 0.0):
         raise InvalidValue(f"--responsiveness is {responsiveness:g}; give a positive number.")
     from poise.filter.forces import parse_push
@@ -254,9 +256,10 @@ def synthesize(
         **changes(behavior, None if moves or scene is None else Path(scene), change, seed),
         "settings": Settings(responsiveness=responsiveness, is_literal=mode == "literal", engine=ENGINES[engine]),
     }
-    followed = None if clip is None else captured(clip)
-    figure = None if character is None else figure_of(character)
-    arguments["drawn"] = None if character is None else drawn_of(character)
+    followed = None if clip is None else captured(clip, height if character is None else None)
+    who = None if character is None else read_figure(character, height)
+    figure = None if who is None else who.character
+    arguments["drawn"] = None if who is None else who.drawn
     output_paths((output, report, record), "-o, --report and --record", inputs=files, overwrite=overwrite)
     tell_useless(behavior, pushes, arguments, is_clip_given=clip is not None, is_allowed=allow)
     if scene is not None and moves:
@@ -312,9 +315,6 @@ def _run_live(
 
     source = LiveSynthesis(behavior, character, **arguments)
     return play_live(source, port=port, headless=headless, is_saved=is_saved)
-
-
-BUILT_IN = ("adult", "child")
 
 
 def changes(behavior: Behavior, scene: Path | None, settings: list[str] | None, seed: int | None) -> dict[str, Any]:
@@ -379,103 +379,3 @@ def follows(machine: StateMachine) -> bool:
         or any(follows(part.machine) for part in state.inside)
         for state in machine.states
     )
-
-
-def require_figure(which: str) -> None:
-    """Refuse a figure that is neither built in nor a file, before anything is loaded."""
-    if which not in BUILT_IN and not _file_and_clip(which)[0].exists():
-        raise InvalidValue(
-            f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}. "
-            "Any other needs its own file: a character, or one with a skeleton. "
-            "scripts/make_creatures.py draws a raptor, an alien and a cat (docs/tracking.md, Creatures from a script)."
-        )
-
-
-def figure_of(which: str) -> Character:
-    """A built-in figure, a character file, or one fitted to the skeleton of any file that has one."""
-    require_figure(which)
-    from poise.body.character import figure
-
-    if which in BUILT_IN:
-        return figure(which)
-    path, clip = _file_and_clip(which)
-    if path.suffix.lower() == ".toml":
-        from poise.body import load_character
-
-        return load_character(path)
-    import poise.io
-    from poise.body import fit
-
-    try:
-        motion = _loaded(path, clip, is_any=True)
-        _note_doubts_of_size(motion, which)
-        return fit(motion)
-    except NoMotion:
-        return fit(poise.io.load_skeleton(path))
-
-
-def _note_doubts_of_size(motion: Motion, which: str) -> None:
-    """What the reader doubts of a figure's size, and where it can be said: --unit and --height belong to a file."""
-    for sentence in motion.source.warnings if motion.source else ():
-        if "--unit" in sentence:
-            path, clip = _file_and_clip(which)
-            clips = motion.source.clips if motion.source else ()
-            if clip is None and len(clips) > 1:
-                clip = clips[0]
-            chosen = "" if clip is None else f" --clip {shlex.quote(str(clip))}"
-            note(
-                f"warning: {sentence} Give it to `poise character {shlex.quote(str(path))}{chosen} -o figure.toml`, "
-                "then use --character figure.toml."
-            )
-
-
-def drawn_of(which: str) -> Motion | None:
-    """A motion of the file that draws a figure, for its skin: the file itself, or the glTF beside a character file."""
-    from poise.io.format import WITH_SCENES
-
-    if which in BUILT_IN:
-        return None
-    path, clip = _file_and_clip(which)
-    if path.suffix.lower() == ".toml":
-        path = next((p for p in (path.with_suffix(".glb"), path.with_suffix(".gltf")) if p.exists()), path)
-        clip = 0
-    if path.suffix.lower() not in WITH_SCENES:
-        return None
-    try:
-        return _loaded(path, clip, is_any=True, is_told=False)
-    except FileFormatError:  # no clip, or one that cannot be read
-        from poise.io import load_at_rest
-
-        return load_at_rest(path)
-
-
-def captured(which: Path) -> Motion:
-    """A motion to follow, FILE or FILE@CLIP; what its reader found is printed."""
-    motion = _loaded(*_file_and_clip(str(which)))
-    note_warnings(motion)
-    return motion
-
-
-def _file_and_clip(which: str) -> tuple[Path, str | int | None]:
-    from poise.io.format import file_and_clip
-
-    return file_and_clip(which)
-
-
-def _loaded(path: Path, clip: str | int | None, *, is_any: bool = False, is_told: bool = True) -> Motion:
-    """A clip of a file. If it holds several, none is named and any will do, the first one, with a note."""
-    import poise.io
-
-    try:
-        return poise.io.load(path, clip=clip)
-    except FileFormatError as error:
-        if "--clip" not in error.cure:
-            raise
-        if clip is None and is_any:
-            first = poise.io.load(path, clip=0)
-            if is_told and first.source is not None:
-                name = first.source.clips[0]
-                note(f"The figure is fitted to clip {name!r}; {path.name}@NAME or @INDEX fits it to another.")
-            return first
-        cure = f"Choose one as FILE@NAME or FILE@INDEX, such as {path.name}@0."
-        raise FileFormatError(error.problem, path=path, cure=cure) from error

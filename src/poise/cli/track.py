@@ -22,6 +22,7 @@ from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
     from poise.body.character import Character
+    from poise.core.motion import Motion
     from poise.show.scene import Scene
     from poise.tracking.followers import Tracking
     from poise.tracking.live import LiveResult
@@ -53,6 +54,12 @@ def track(
     actor: Annotated[
         Path | None,
         argument("ACTOR", "Motion of the actor, or a folder of motions; none with --live-from."),
+    ] = None,
+    character_height: Annotated[
+        str | None,
+        option(
+            "H", "Height of the character in its file, such as 1.8m; --height is the actor's.", "--character-height"
+        ),
     ] = None,
     roles: Annotated[
         str,
@@ -145,7 +152,7 @@ def track(
         if number is not None and not low <= number <= high:
             raise InvalidValue(f"{name} is {number:g}; give {low:g} to {high:g}.")
     require_kinds(output, record)
-    from poise.cli.synthesize import captured, drawn_of, figure_of, require_figure
+    from poise.cli.figure import captured, read_figure, require_figure
 
     require_figure(character)
     from poise.filter.forces import parse_push
@@ -155,7 +162,8 @@ def track(
     pushes, ground = [parse_push(text) for text in push or ()], Terrain.parse(terrain)
     inputs = [*([actor] if actor else []), *([Path(character)] if Path(character).exists() else [])]
     output_paths((output, report, record), "-o, --report and --record", inputs=inputs, overwrite=overwrite)
-    figure = figure_of(character)
+    who = read_figure(character, character_height, flag="--character-height")
+    figure = who.character
     own = settings_of(figure)
     settings = replace(
         own, responsiveness=responsiveness * own.responsiveness, friction=own.friction if friction is None else friction
@@ -179,7 +187,7 @@ def track(
 
         def show(run: Callable[..., LiveResult], listen: Callable[[float], None]) -> LiveResult:
             title = f"A live actor drives {Path(character).name}"
-            return _in_page(follower, run, character, title, port=port, headless=headless, listen=listen)
+            return _in_page(follower, run, who.drawn, title, port=port, headless=headless, listen=listen)
 
         heard = follow(
             live_from,
@@ -221,7 +229,7 @@ def track(
         is_saved = any(path is not None for path in (output, report, record))
         run = partial(play, recorded, follower)
         title = f"{actor.name} drives {Path(character).name}"
-        result = _in_page(follower, run, character, title, port=port, headless=headless, is_saved=is_saved)
+        result = _in_page(follower, run, who.drawn, title, port=port, headless=headless, is_saved=is_saved)
         keep_live(result, output, report, record, json=json)
         if not result.report.get("run", {}).get("complete", True):
             raise typer.Exit(FAILED)
@@ -248,7 +256,7 @@ def track(
                 pushes=pushes,
                 terrain=ground,
                 fps=fps,
-                drawn=drawn_of(character),
+                drawn=who.drawn,
                 style=shares,
                 prior=examples,
                 progress=advance,
@@ -267,7 +275,7 @@ def track(
 def _in_page(
     follower: Tracking,
     run: Callable[..., LiveResult],
-    character: str,
+    drawn: Motion | None,
     title: str,
     *,
     port: int,
@@ -277,10 +285,9 @@ def _in_page(
 ) -> LiveResult:
     """Play a run in a page. A recorded actor begins again at its end, a live one, with `listen`, does not."""
     from poise.cli.outcome import play_live
-    from poise.cli.synthesize import drawn_of
     from poise.show.live_tracking import LiveTracking
 
-    source = LiveTracking(follower, run, drawn=drawn_of(character), title=title)
+    source = LiveTracking(follower, run, drawn=drawn, title=title)
     return play_live(
         source,
         port=port,
@@ -356,8 +363,7 @@ def _summary(data: dict[str, Any], output: Path | None) -> list[str]:
     if data["leg_ratio"] > BIG:
         lines.append(
             f"warning: the character's legs are {data['leg_ratio']:.1f} times as long as the actor's; at the actor's "
-            "pace it stays behind and bent. If it is not meant as a giant, give its file a smaller --height (poise "
-            "character)"
+            "pace it stays behind and bent. If it is not meant as a giant, give it a smaller --character-height"
         )
     if data["off_the_spot_m_s"]:
         lines.append(f"the actor walks on the spot; it was moved ahead at {data['off_the_spot_m_s']:.2f} m/s")

@@ -151,8 +151,8 @@ def require_size(character: Character, actor: Character) -> None:
         raise InvalidValue(
             f"The character's legs are {ours / theirs:.1f} times as long as the actor's ({ours:.3g} m and "
             f"{theirs:.3g} m); at most {LARGEST:g} times is allowed, since a larger one cannot move at the actor's "
-            "pace. Give the one whose size is wrong a height: `poise character FILE --height 2m -o figure.toml` for "
-            "the character, --height for the actor."
+            "pace. Give the one whose size is wrong a height as its file is read: --height 2m (poise track has "
+            "--character-height for the character)."
         )
 
 
