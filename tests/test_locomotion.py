@@ -170,6 +170,16 @@ def test_it_stands_when_asked(examples: Locomotion) -> None:
 
 
 @pytest.mark.long
+def test_a_stand_is_no_statue(examples: Locomotion, figure: Character) -> None:
+    stood = walk(examples, scripted([(0.0, 1.0, 0.0, 0.0), (2.0, 0.0, 0.0, 0.0)]), 14.0).cut(5.0, 14.0)
+    places, names = stood.world[0], stood.skeleton.names
+    hips = places[:, names.index("Hips")]
+    assert 0.01 < np.ptp(hips[:, :2], axis=0).max() < 0.12  # it shifts its weight
+    assert np.abs(np.diff(hips, n=2, axis=0)).max() * 60**2 < 1.0  # smoothly [m/s²]
+    for foot in ("LeftToeBase", "RightToeBase", "LeftFoot", "RightFoot"):
+        assert np.ptp(places[:, names.index(foot)], axis=0).max() < 0.002
+
+
 def test_it_walks_to_places(examples: Locomotion) -> None:
     places = [(2.0, 0.0), (2.0, 2.0)]
     way = Toward(places, examples.walk)

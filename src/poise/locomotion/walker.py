@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poise.body.character import Character, fit
-from poise.body.posing import motion_to_q
+from poise.body.posing import apply_deviation, motion_to_q
 from poise.core import rotations
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
@@ -20,16 +20,13 @@ from poise.core.typing import Array
 from poise.edit.legs import solve_legs
 from poise.filter.forces import Force, Push
 from poise.filter.preset import Preset
-from poise.filter.sensing import feet_of
 from poise.filter.setup import Options
 from poise.locomotion.cycles import PHASES, STAND_RATE
 from poise.locomotion.examples import Locomotion
-from poise.physics import State
-from poise.physics.mujoco_backend import model_of
+from poise.locomotion.life import Life
 from poise.terrain import Terrain
 from poise.world import Driver, Stream
 from poise.world.drivers import Lists
-from poise.world.living import alive, swaying
 
 FREQUENCY = 4.0
 """How quickly the velocity follows what is asked, for a leg of 0.82 m [rad/s]."""
@@ -272,9 +269,6 @@ def _stride(since: float, duty: float) -> float:
     return half * (1.0 - 2.0 * rotations.eased(s)) + swing * s * (1.0 - s) * (1.0 - 2.0 * s)
 
 
-RESTS, TURNED = 0.3, 0.02
-"""A figure that goes slower than this part of its slowest walk [1] begins to sway and breathe as one that stands. How
-it does so is found anew where it has turned by more than the second [rad]."""
 Command = tuple[tuple[float, float], float]
 """What is asked for: velocity ahead and to the left [m/s], turning to the left [rad/s]."""
 Commands = Callable[["Walker", float], Command | None]
@@ -362,25 +356,28 @@ def walk(
     """
     if not (math.isfinite(seconds) and seconds >= dt):
         raise InvalidValue(f"A walk of {seconds} s at {dt:g} s a pose; give a longer, finite time.")
-    if mass is None:
-        mass = fit(examples.motion).mass if pushes else 1.0
-    if not (math.isfinite(mass) and mass > 0.0):
+    if mass is not None and not (math.isfinite(mass) and mass > 0.0):
         raise InvalidValue(f"The mass is {mass} kg; give a positive, finite one, or none to take that of the examples.")
+    figure = fit(examples.motion, mass=mass)
     ask = command.begin() if isinstance(command, Toward) else command
     walker = Walker(examples, dt)
-    poses: list[Pose] = []
+    poses, going = list[Pose](), list[tuple[Array, float]]()
     for k in range(round(seconds / dt) + 1):
         asked = ask(walker, k * dt)
         if asked is None and len(poses) > 1:
             break
         for push in pushes:
             if push.is_on(k * dt):
-                force = push.force_at(np.array([*walker.place, 0.0]), np.zeros(3), k * dt, mass)
-                walker.push(force[:2] * dt / mass)
+                force = push.force_at(np.array([*walker.place, 0.0]), np.zeros(3), k * dt, figure.mass)
+                walker.push(force[:2] * dt / figure.mass)
         poses.append(walker.step(*(asked or ((0.0, 0.0), 0.0))))
+        going.append((walker.velocity.copy(), walker.heading))
     translations, turned = (np.array([getattr(p, name) for p in poses]) for name in ("translations", "rotations"))
     times: Array = np.arange(len(poses), dtype=np.float64) * dt
-    return Motion(examples.motion.skeleton, times, translations, rotations.continuous(turned))
+    motion = Motion(examples.motion.skeleton, times, translations, rotations.continuous(turned))
+    life, plain = Life(examples, figure), motion_to_q(figure, motion)
+    lively = np.array([life.of(q, *how, t) for q, how, t in zip(plain, going, times)])
+    return apply_deviation(figure, motion, plain, lively)
 
 
 def scripted(rows: Sequence[Sequence[float]]) -> Commands:
@@ -451,25 +448,12 @@ class Walking(Driver):
         first = self._q(self.walker.step((0.0, 0.0)))
         self._stream = Stream(character, first, preset=self._preset, options=self._options)
         self._stream.begin(character, dt, terrain, start)
-        self._state, self._life, self._faces, self._time = State(model_of(character)), np.zeros(0), math.inf, 0.0
+        self._life, self._time = Life(self.examples, character, self.seed), 0.0
         self.q, self.v = self._stream.q, self._stream.v
 
     def _q(self, pose: Pose) -> Array:
         one = Motion(self.examples.motion.skeleton, np.zeros(1), pose.translations[None], pose.rotations[None])
         return motion_to_q(self._figure, one)[0]
-
-    def _living(self, q: Array) -> Array:
-        """A pose (nq,) of the walker; the slower it goes, the more it breathes and sways as one that stands."""
-        walker, figure = self.walker, self._figure
-        moves = float(np.linalg.norm(walker.velocity * self.examples.scale)) / (RESTS * self.examples.walk)
-        if moves >= 1.0:
-            return q
-        if abs(walker.heading - self._faces) > TURNED:
-            self._faces, state = walker.heading, self._state.at(q, np.zeros(figure.nv))
-            ahead = np.array([math.cos(walker.heading), math.sin(walker.heading), 0.0])
-            self._life = swaying(state, np.concatenate(feet_of(figure)), ahead, figure.roles.get("chest", 0) + 1)
-        change = (1.0 - rotations.eased(moves)) * self._life @ alive(self._time, self.seed, figure.leg_scale)
-        return self._state.model.integrate(q, change, 1.0)
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         walker, still = self.walker, np.zeros(3)
@@ -478,7 +462,8 @@ class Walking(Driver):
                 impulse = walker.dt * force.force_at(still, still, 0.0, self._figure.mass)
                 walker.push(impulse[:2] / self._figure.mass)
         self._time += walker.dt
-        self._stream.give(self._living(self._q(walker.step(self.velocity, self.turn))))
+        pose = self._q(walker.step(self.velocity, self.turn))
+        self._stream.give(self._life.of(pose, walker.velocity, walker.heading, self._time))
         lists = self._stream.ask(forces)
         self.q, self.v = self._stream.q, self._stream.v
         return lists
