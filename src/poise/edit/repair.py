@@ -28,7 +28,7 @@ from poise.edit.report import Changes, Edited, report_of, verified
 from poise.edit.touches import Touches, flags_of, touches_of
 from poise.goals.surroundings import Scene
 from poise.phases.floor import carried_ground
-from poise.phases.travel import find_loop, with_rounds
+from poise.phases.travel import find_loop, in_place_velocity, with_rounds
 from poise.spacetime.balance import ANGLE, Problem, Round, apply_offsets, look, problem_of
 from poise.spacetime.figure import Figure
 from poise.spacetime.search import (
@@ -447,6 +447,12 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
     notes = list(said)
     if IN_ROUNDS not in said and (left := _left(curve, number, force)):
         notes.append(left)
+    if drift := float(np.linalg.norm(in_place_velocity(seen.motion))):
+        froude = drift**2 / (GRAVITY * seen.character.leg_length)
+        notes.append(
+            f"It goes on the spot: what is measured is that of one who goes at {drift:.2g} m/s (Froude number "
+            f"{froude:.2g}) on ground at rest."
+        )
     share, unsure = share_of_gravity(seen)
     least, most = PLAUSIBLE_GRAVITY
     if force > MUCH and share > unsure and not least <= share <= most:
