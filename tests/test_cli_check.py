@@ -194,6 +194,8 @@ def test_a_file_of_several_clips_and_one_without_motion(capsys: pytest.CaptureFi
     assert found["without_motion"] == [str(figure)]
     _, found = checked(capsys, fox, "--clip", "Walk")
     assert len(found["clips"]) == 1
+    _, found = checked(capsys, f"{fox}@Walk", f"{fox}@2", f"{fox}@Walk")
+    assert [Path(c["file"]).name for c in found["clips"]] == ["Fox.glb@Walk", "Fox.glb@2"]
     _, found = checked(capsys, fox, "--clip", "all")  # as everywhere else
     assert [c["clip"] for c in found["clips"]] == ["Survey", "Walk", "Run"]
 

@@ -215,3 +215,17 @@ def test_a_figure_without_a_clip_is_refused_once(tmp_path: Path, capsys: pytest.
     assert "failed" not in told.out
     assert "for the motion get the whole file" in " ".join(told.err.split())
     assert not place.exists()
+
+
+def test_one_clip_of_a_file_is_varied(walk: poise.Motion, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    two = tmp_path / "two.gltf"
+    poise.save(walk.cut(0.0, 2.0), two)
+    content = json.loads(two.read_text(encoding="utf-8"))
+    content["animations"] = [{**content["animations"][0], "name": name} for name in ("first", "second")]
+    two.write_text(json.dumps(content), encoding="utf-8")
+    words = ["vary", f"{two}@second", "-n", "1", "-o", str(tmp_path / "out"), "--jobs", "1"]
+    assert run(words) == 0
+    (row,) = json.loads((tmp_path / "out" / "variants.json").read_text(encoding="utf-8"))["variants"]
+    assert row["file"].endswith(".gltf")
+    assert run([*words, "--clip", "first"]) == 2
+    assert "names a clip" in capsys.readouterr().err

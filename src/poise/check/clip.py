@@ -31,7 +31,7 @@ from poise.core.errors import PoiseError, UnreadableFile, failed_inside
 from poise.core.motion import Motion
 from poise.io import load
 from poise.io.files import read_head
-from poise.io.format import WITH_SCENES, ReadOptions, format_of, optional
+from poise.io.format import WITH_SCENES, ReadOptions, file_and_clip, format_of, optional
 from poise.io.markers import EXTENSIONS as MARKERS
 from poise.phases.floor import carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
@@ -49,21 +49,22 @@ ONE_POSE = "One pose, not judged: a check needs a motion."
 def clip_files(paths: Sequence[Path]) -> tuple[Path, ...]:
     """The files to check: those named, and of folders all that may be clips, in name order, each once.
 
-    Hidden files and folders are passed over.
+    FILE@CLIP, one clip of a file, stays as it is; `load` reads it. Hidden files and folders are passed over.
 
     Raises:
         UnreadableFile: if a path is not there.
     """
-    found: dict[Path, Path] = {}
+    found: dict[tuple[Path, str | int | None], Path] = {}
     for path in paths:
-        if not path.exists():
+        whole, clip = file_and_clip(str(path))
+        if not whole.exists():
             raise UnreadableFile(f"There is no file or folder {path}. Check the name.")
         if path.is_dir():
             for file in sorted(_visible(path)):
                 if file.is_file() and is_candidate(file):
-                    found.setdefault(file.resolve(), file)
+                    found.setdefault((file.resolve(), None), file)
         else:
-            found.setdefault(path.resolve(), path)
+            found.setdefault((whole.resolve(), clip), path)
     return tuple(found.values())
 
 

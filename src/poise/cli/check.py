@@ -38,7 +38,7 @@ MOST_NAMES = 3
 def check(
     files: Annotated[
         list[Path],
-        argument("FILE|FOLDER…", "Motion files, and folders of them."),
+        argument("FILE|FOLDER…", "Motion files (FILE@CLIP names one of several clips), and folders of them."),
     ],
     profile: Annotated[
         str,

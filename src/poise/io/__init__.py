@@ -80,8 +80,10 @@ def load(
     """
     require(str, PathLike, path=path)
     path = Path(path)
-    if clip is None and "@" in path.name:
-        path, clip = file_and_clip(str(path))
+    if "@" in path.name and (parts := file_and_clip(str(path)))[1] is not None:
+        if clip is not None:
+            raise InvalidValue(f"{path} names a clip, and so does --clip {clip}; give one of them.")
+        path, clip = parts
     options = read_options(
         skeleton=skeleton, clip=clip, unit=unit, up=up, fps=fps, frames_from_data=frames_from_data, height=height
     )
