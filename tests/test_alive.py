@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,7 @@ from poise.filter.goal import PENDULUM
 from poise.filter.preset import Preset, load_preset
 from poise.filter.quasi_physical import AtRest, JointLimits, Physicality
 from poise.filter.report import SimulationResult
+from poise.filter.sensing import EASES
 from poise.filter.setup import Options
 from poise.filter.simulate import simulate
 from poise.filter.swinging import keep_in_reach, pass_by
@@ -791,6 +793,40 @@ def test_a_joint_past_its_limit_stops_there_in_a_fall() -> None:
     assert lower[:here].max() > 50.0, "it is brought back to the limit, by a clip that keeps it"
     here = limits.fill(past, still, AtRest(past, still, still), 1.0 / 60.0, rows, lower)
     assert lower[:here].max() < 1e-3
+
+
+def test_joints_of_a_kicked_leg_ease_into_their_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ankle ran into them and was stopped in one step, with 2.4 times the worst jerk of the clip."""
+    motion, character = longer(2.5)
+    parts: dict[str, list[float]] = {"right_foot": [], "left_foot": [], "right_elbow": []}
+    end = SimulatedCharacter.end
+
+    def seen(self: SimulatedCharacter, *given: Any) -> Array:
+        out = end(self, *given)
+        for role, own in parts.items():
+            own.append(self.problem.limit_part[self.limits.names.index(character.bodies[character.roles[role]].name)])
+        return out
+
+    monkeypatch.setattr(SimulatedCharacter, "end", seen)
+    dt = simulate(motion, character, pushes=[Push("right_foot", (0.0, 300.0, 0.0), 1.0, 0.2)]).report["dt"]
+    assert min(parts["left_foot"] + parts["right_elbow"]) == 1.0
+    part = min(parts["right_foot"])
+    assert part <= 1.5 / (1.0 + EASES / dt)
+    assert parts["right_foot"][round(0.9 / dt)] == 1.0
+
+    limits, still, v = JointLimits(character, load_preset("recommended").bounds), *np.zeros((2, character.nv))
+    knee, q = character.roles["right_knee"], motion_to_q(character, motion)[0]
+    kind = character.bodies[knee].limits
+    assert kind is not None
+    at, dofs = character.q_addresses[knee], character.v_addresses[knee] + np.arange(3)
+    turn = (kind.bend_upper - 0.1) * np.asarray(kind.swing_axis)
+    q[at : at + 4] = rotations.multiply(np.asarray(kind.rest), rotations.from_rotation_vector(turn))
+    v[dofs] = 10.0 * np.asarray(kind.swing_axis)
+    limits.arrays["limit_part"][:] = part
+    rows, lower = np.empty((limits.most, limits.nv)), np.empty(limits.most)
+    count = limits.fill(q, v, AtRest(motion_to_q(character, motion)[0], still, still), dt, rows, lower)
+    bends = rows[:count][:, dofs] @ v[dofs] < -9.0
+    assert lower[:count][bends] == pytest.approx((10.0 * dt - part * 0.1) / dt**2, rel=1e-3)
 
 
 def test_a_standing_figure_steps_to_where_it_can_come_to_rest() -> None:

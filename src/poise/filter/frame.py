@@ -216,9 +216,14 @@ def set_targets(f):
             f.wanted_heights[:] = _height(f, f.wanted)
         _foothold_targets(f)
     _point_targets(f)
+    limb = f.giving.limb_of[p.dof_body[f.limit_v]]
+    # what a kick throws about is stopped by its tissue, not in one step
+    loose = np.append(f.giving.is_leg * f.giving.loose, 0.0)[limb]
+    f.limit_part[:] = 1.0 / (1.0 + loose * f.limit_time / f.dt)
     f.limit_count = limit_rows.twin(
         p.q, p.v, r.q, r.v, r.a, f.dt, f.limit_margin, f.return_share, f.limit_q, f.limit_v, f.is_hinge, f.limit_rest,
-        f.limit_axis, f.limit_bend, f.limit_side, f.limit_below, f.limit_above, f.angles, f.limit_rows, f.limit_lower,
+        f.limit_axis, f.limit_bend, f.limit_side, f.limit_below, f.limit_above, f.limit_part, f.angles, f.limit_rows,
+        f.limit_lower,
     )  # fmt: skip
     f.limit_lower[f.limit_count :] = -np.inf
     _ground_bounds(f)
@@ -427,17 +432,18 @@ def limit_angles(q, limit_q, is_hinge, rest, axis, bend, side, out):
     "const real reference_a[nv], real dt, real margin, real share, const word limit_q[n], const word limit_v[n],"
     "const flag is_hinge[n], const real rest[n][4], const real axis[n][3], const real bend[n][3],"
     "const real side[n][3],"
-    "const real below[n][3], const real above[n][3], real angles[n][3], real rows[most][nv], real bounds[most]",
+    "const real below[n][3], const real above[n][3], const real parts[n], real angles[n][3], real rows[most][nv],"
+    "real bounds[most]",
     returns="word",
 )
 def limit_rows(
     q, v, reference_q, reference_v, reference_a, dt, margin, share, limit_q, limit_v, is_hinge, rest, axis, bend, side,
-    below, above, angles, rows, bounds,
+    below, above, parts, angles, rows, bounds,
 ):  # fmt: skip
     """Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations; returns how many.
 
     For an angle θ with rates θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next
-    angle; from outside it comes back by a share of the way a step.
+    angle. In a step a joint goes no more than its part of the way there, and from outside it comes back by a share.
     """
     m = 0
     limit_angles.twin(q, limit_q, is_hinge, rest, axis, bend, side, angles)
@@ -458,7 +464,7 @@ def limit_rows(
             rows[m] = 0.0
             rows[m, axes] = sign * rates[c]
             here = sign * angles[i, c]
-            back = bound if here >= bound else here + share * (bound - here)
+            back = here + (parts[i] if here >= bound else share) * (bound - here)
             least = min(back, sign * planned[c] - 1e-9)
             bounds[m] = (least - here - dt * sign * rates[c] @ v[axes]) / (dt * dt)
             m += 1

@@ -289,7 +289,7 @@ class JointLimits:
         self.arrays = {
             "limit_q": self._q, "limit_v": self._v, "is_hinge": self._hinge, "limit_rest": self._rest,
             "limit_axis": self._axis, "limit_bend": self._bend, "limit_side": self._side, "limit_below": self.lower,
-            "limit_above": self.upper,
+            "limit_above": self.upper, "limit_part": np.ones(len(self._q)),
         }  # fmt: skip
 
     def angles(self, q: Array) -> Array:

@@ -49,6 +49,8 @@ PASSES, CROSSES = 0.11, 0.12
 other than the second, for a leg of 0.82 m [m]."""
 BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
+EASES = 0.05
+"""A joint of a leg that was hit goes to its limit no faster than the way left in this time [s]."""
 FORESIGHT, LOOSENING = 0.05, 0.05
 """A foot that would be out of reach so much later [s], by this part of the leg, is no longer held at its place."""
 RISE = 0.3
@@ -126,6 +128,7 @@ class Routine:
         f.end_speed, f.end_stiffness, f.holding = e.speed, e.stiffness, e.holding
         f.contact_time, f.contact_height = e.contact_time, e.contact_height * scale
         f.late = preset.protective.late
+        f.limit_time = EASES * math.sqrt(scale)
         f.limit_margin, f.return_share, f.ground_reach = limits.near, limits.share, b.near_ground * scale
         f.clearance, f.is_strict = e.clearance * scale, is_strict
         f.largest_way, f.goal_frequency = LARGEST_LEAN * scale, preset.goal.point_frequency

@@ -285,6 +285,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         contact_time: real  points matter so long before they touch [s]
         contact_height: real  and so near to the ground [m]
         limit_margin: real  a limit acts from so near on [rad]
+        limit_time: real  a leg that was hit goes no faster to a limit than the way left in this [s]
         return_share: real  from outside a limit, part of the way back in a step
         ground_reach: real  points nearer than this may not go below the ground [m]
         clearance: real  height of a swing over rising ground [m]
@@ -378,6 +379,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_bend: real[limited, 3]  of the bend
         limit_side: real[limited, 3]  of the side
         limit_below, limit_above: real[limited, 3]  lower and upper limits [rad]
+        limit_part: real[limited]  part of the way left to its limit that a joint may go in a step
         angles: real[limited, 3]  twist, bend, side [rad]
         limit_rows: real[most_limits, nv]  rates of the angles that are near a limit
         limit_lower: real[most_limits]  least accelerations, −∞ where no limit is near

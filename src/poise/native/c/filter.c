@@ -590,13 +590,13 @@ static void ball_rate(Ball ball, const real *q, const real *e, real *out) {
 }
 
 /* Rows and lower bounds of the angles nearer to a limit than the margin, as accelerations. For an angle θ with rates
- * θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next angle; from outside it comes
- * back by a share of the way a step. */
+ * θ̇ = E ω: sign (θ + dt E v + dt² E a) ≥ the limit, widened to the reference's own next angle; a joint goes no more
+ * than its part of the way there in a step, and from outside it comes back by a share of the way. */
 API word limit_rows(word nq, word nv, word n, word most, const real *q, const real *v, const real *reference_q,
                     const real *reference_v, const real *reference_a, real dt, real margin, real share,
                     const word *limit_q, const word *limit_v, const flag *is_hinge, const real *rest, const real *axis,
-                    const real *bend, const real *side, const real *below, const real *above, real *angles, real *rows,
-                    real *bounds) {
+                    const real *bend, const real *side, const real *below, const real *above, const real *parts,
+                    real *angles, real *rows, real *bounds) {
     word m = 0;
     if (most < 3 * n) return 0;
     limit_angles(nq, n, q, limit_q, is_hinge, rest, axis, bend, side, angles);
@@ -633,7 +633,7 @@ API word limit_rows(word nq, word nv, word n, word most, const real *q, const re
                 speed += rates[c][e] * v[d + e];
                 row[d + e] = sign * rates[c][e];
             }
-            real now = sign * angle[c], back = now >= bound ? bound : now + share * (bound - now);
+            real now = sign * angle[c], back = now + (now >= bound ? parts[i] : share) * (bound - now);
             real least = smaller(back, sign * planned[c] - 1e-9);
             bounds[m++] = (least - now - dt * sign * speed) / (dt * dt);
         }
@@ -719,10 +719,15 @@ API void set_targets(Frame *f) {
         foothold_targets(f);
     }
     point_targets(f);
+    for (word i = 0; i < f->limited; i++) { /* what a kick throws about is stopped by its tissue, not in one step */
+        word limb = f->giving->limb_of[p->dof_body[f->limit_v[i]]];
+        real loose = limb >= 0 && f->giving->is_leg[limb] ? f->giving->loose[limb] : 0.0;
+        f->limit_part[i] = 1.0 / (1.0 + loose * f->limit_time / f->dt);
+    }
     f->limit_count = limit_rows(p->nq, p->nv, f->limited, 3 * f->limited, p->q, p->v, r->q, r->v, r->a, f->dt,
                                 f->limit_margin, f->return_share, f->limit_q, f->limit_v, f->is_hinge, f->limit_rest,
-                                f->limit_axis, f->limit_bend, f->limit_side, f->limit_below, f->limit_above, f->angles,
-                                f->limit_rows, f->limit_lower);
+                                f->limit_axis, f->limit_bend, f->limit_side, f->limit_below, f->limit_above, f->limit_part,
+                                f->angles, f->limit_rows, f->limit_lower);
     fill(-INFINITY, f->limit_lower + f->limit_count, 3 * f->limited - f->limit_count);
     ground_bounds(f);
     if (f->has_goal) goal_target(f);
