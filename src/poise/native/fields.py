@@ -282,8 +282,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         look_ahead, clearance_time: real  [s]
         pose_speed, pose_stiffness: real  of the servo of the pose [1/s], [1/s²]
         end_speed, end_stiffness: real  of the servo of contact points [1/s], [1/s²]
-        contact_time: real  points matter so long before they touch [s]
-        contact_height: real  and so near to the ground [m]
+        contact_time, contact_height: real  points matter so long before they touch [s], and so near to the ground [m]
         limit_margin: real  a limit acts from so near on [rad]
         limit_time: real  a leg that was hit goes no faster to a limit than the way left in this [s]
         return_share: real  from outside a limit, part of the way back in a step
@@ -375,9 +374,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         limit_v: word[limited]  its first dof
         is_hinge: flag[limited]  has one angle
         limit_rest: real[limited, 4]  orientation from which the angles count
-        limit_axis: real[limited, 3]  of the twist
-        limit_bend: real[limited, 3]  of the bend
-        limit_side: real[limited, 3]  of the side
+        limit_axis, limit_bend, limit_side: real[limited, 3]  of twist, bend and side
         limit_below, limit_above: real[limited, 3]  lower and upper limits [rad]
         limit_part: real[limited]  part of the way left to its limit that a joint may go in a step
         angles: real[limited, 3]  twist, bend, side [rad]
