@@ -510,3 +510,27 @@ def test_what_hangs_on_a_joint_beyond_the_skin_is_not_part_of_the_height() -> No
     for skin, tall in ((np.array([9.0, 9.0, 9.0, 0.0, 0.0]), 0.8), (None, 1.2)):
         skeleton = Skeleton(names, np.arange(5) - 1, offsets, turns, (), skin=skin)
         assert height_of(skeleton) == pytest.approx(tall)
+
+
+def test_the_skin_is_part_of_the_height() -> None:
+    """A large skull reaches far above its joint, a sole below the toes. A skin drawn in another unit says nothing."""
+    offsets, turns = np.array([(0.0, 0.0, at) for at in (0.9, 0.4, 0.2)]), np.tile(rotations.IDENTITY, (3, 1))
+    bones = Skeleton(("hips", "chest", "head"), np.arange(3) - 1, offsets, turns, (), skin=np.array([9.0, 9.0, 9.0]))
+    assert height_of(bones) == pytest.approx(0.6)
+    assert height_of(replace(bones, sole=0.8, crown=1.65)) == pytest.approx(0.85)
+    assert height_of(replace(bones, sole=1.0, crown=1.3)) == pytest.approx(0.6), "a skirt alone"
+    assert height_of(replace(bones, sole=80.0, crown=165.0)) == pytest.approx(0.6)
+    assert height_of(replace(bones, sole=0.8, crown=1.65).scaled(2.0)) == pytest.approx(1.7)
+
+
+def test_a_head_without_an_end_is_as_high_as_a_persons() -> None:
+    """The neck or the head is the last joint of some captures; a joint that is called an end is one."""
+    whole = person()
+    head, soles = whole.index("Head"), float(whole.rest[0][:, 2].min())
+    bare = replace(whole, end_sites=tuple(site for site in whole.end_sites if site.joint != head))
+    top = float(bare.rest[0][head, 2]) - soles
+    assert height_of(whole) == pytest.approx(top + 0.2)
+    for name, above in (("Head", 0.2), ("Neck1", 0.2), ("Head_End", 0.0)):
+        names = (*bare.names[:head], name, *bare.names[head + 1 :])
+        tall = top + above * anatomy_of(bare).leg_length
+        assert height_of(replace(bare, names=names)) == pytest.approx(tall), name

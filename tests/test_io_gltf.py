@@ -26,7 +26,7 @@ from poise.io import asf_amc, deepmimic, gltf, gltf_draco
 from poise.io.format import ReadOptions
 from poise.io.gltf_clip import sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_mesh import SkinnedMesh, lowest_of, skin_volume
+from poise.io.gltf_mesh import SkinnedMesh, heights_of, skin_volume
 from poise.io.gltf_pose import GltfSource, skeleton_tree
 from poise.io.gltf_tree import GltfTree
 from poise.io.gltf_write import Pack, as_figure
@@ -986,15 +986,19 @@ def test_a_skin_encloses_its_pieces_whichever_way_they_are_turned():
     assert skin_volume((), np.array([10.0])) is None
 
 
-def test_the_lowest_point_of_a_skin_follows_its_joints() -> None:
+def test_the_lowest_and_highest_points_of_a_skin_follow_its_joints() -> None:
     corners = np.array([[0, 0, 0], [4, 0, 0], [0, 4, 0]], dtype=np.float32)
     joints, weights = np.array([[0, 1]] * 3), np.array([[1, 0], [0.5, 0.5], [0, 1]], dtype=np.float32)
     mesh = SkinnedMesh("leaf", corners, np.array([[0, 1, 2]]), joints, weights, np.tile(np.eye(4), (2, 1, 1)))
     down = np.array([np.cos(np.pi / 4.0), 0.0, np.sin(np.pi / 4.0), 0.0])  # x points down
     turns, places = np.array([rotations.IDENTITY, down]), np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
     # the second vertex is half on a joint that leaves it at height 1, half on one that lays it 2 m lower
-    assert lowest_of((mesh,), places, turns, np.array([0.5, 0.5])) == pytest.approx(0.0, abs=1e-6)
-    assert lowest_of((), places, turns, np.ones(2)) is None
+    assert heights_of((mesh,), places, turns, np.array([0.5, 0.5])) == pytest.approx((0.0, 1.0), abs=1e-6)
+    turns[1, 2] *= -1.0  # x points up
+    assert heights_of((mesh,), places, turns, np.array([0.5, 0.5])) == pytest.approx((1.0, 2.0), abs=1e-6)
+    low, high = heights_of((mesh,), places, turns, np.array([0.5, 0.5]), frozenset({1})) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((1.0, 1.0), abs=1e-6), "what an arm holds up"
+    assert heights_of((), places, turns, np.ones(2)) is None
     if MOTIONS.is_dir():
         assert poise.load(MOTIONS / "gltf/cesium_man.gltf").skeleton.sole == pytest.approx(0.0, abs=1e-3)
 

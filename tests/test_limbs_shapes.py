@@ -416,3 +416,30 @@ def test_an_end_site_that_repeats_the_foot_is_that_of_the_toes() -> None:
     ends: list[Row] = [("", f"toe.{side}", (0.1, 0.0, -0.09)) for side in "LR"]
     skeleton = figure([*TRUNK, *ARMS, *legs], ends=ends).skeleton
     assert body_tips(skeleton) == skeleton.end_sites
+
+
+def test_a_head_whose_jaw_hangs_beside_its_skull_is_found_without_names() -> None:
+    """The neck moves little skin, the skull most; a head that moves most itself ends the neck, whatever hangs on it."""
+    bones = [
+        ("b0", "chest", (0.0, 0.0, 0.15)),
+        ("b1", "b0", (0.0, 0.0, 0.12)),
+        ("b2", "b1", (0.02, 0.0, 0.1)),
+        ("b3", "b2", (0.05, 0.0, 0.1)),
+        ("b4", "b1", (0.16, 0.0, 0.02)),
+    ]
+    rows: list[Row] = [*TRUNK[:-1], *ARMS, *LEGS, *bones]
+    for much, neck in (
+        ({"b1": 5.0, "b2": 60.0, "b3": 200.0, "b4": 120.0}, ["b0", "b1", "b2", "b3"]),
+        ({"b1": 200.0, "b4": 120.0}, ["b0", "b1"]),
+    ):
+        found = limbs(fit(figure(rows, MOVES, [much.get(name, 40.0) for name, _, _ in rows])))
+        assert found["neck"] == neck
+
+
+def test_a_fan_of_feathers_that_is_called_a_tail_is_no_spine() -> None:
+    feathers = both(*((f"feather {n}.*", "tail fan", (-0.25, 0.02 * n, 0.05)) for n in (1, 2, 3)))
+    ends = both(*((f"feather end {n}.*", f"feather {n}.*", (-0.2, 0.01 * n, 0.0)) for n in (1, 2, 3)))
+    rows = [*TRUNK, *ARMS, *LEGS, ("tail fan", "hips", (-0.15, 0.0, 0.05)), *feathers, *ends]
+    found = limbs(fit(figure(rows, MOVES, [40.0] * len(rows))))
+    assert found["tail"] == ["tail fan"]
+    assert not any("tail fan" in joints for name, joints in found.items() if "spine" in name)

@@ -62,6 +62,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
         if kept and kind == "neck" and len(on) == 1 and not any("head" in hints(poses.skeleton.names[j]) for j in kept):
             kept += to_head(tree, tree.path(on[0]))  # tufts and wings fork off between neck and head
             single.remove((path[-1], on[0]))
+        called_tail = kept and "tail" in hints(poses.skeleton.names[kept[0]]) and path[-1] not in (pelvis, chest)
+        kind = "tail" if called_tail else kind  # feathers fork off on it
         if kept:
             chains.append(Chain(kind, "", "", chest if kind == "neck" else root, kept))
     # tracks and wheels are not limbs

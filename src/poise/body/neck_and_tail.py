@@ -13,6 +13,8 @@ from poise.core.typing import Array
 
 BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
+NECK = 0.25
+"""The last joint of a neck moves no more of the skin than this, as a share of what the skull moves [1]."""
 STRAIGHT = 0.7
 """A branch goes on along the trunk, or back from it, if the cosine between them is more than this [1]."""
 
@@ -125,12 +127,28 @@ def to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
         heads = [c for c in children[j] if "head" in hints(names[c]) and not tree.is_sided(c)]
         if heads and n + 1 < len(path) and path[n + 1] not in heads:
             return (*path[: n + 1], heads[0])  # one whose skin was painted to the neck, beside an elephant's trunk
-    kept: list[int] = []
-    for j in path:
-        if kept and j in tree.asides:
-            break
-        kept.append(j)
-        kids = [c for c in tree.skeleton.children[j] if tree.skin is None or tree.below_skin[c] > 0.0]
+    kept, waiting = [path[0]], list(path[1:])
+    while True:
+        j = kept[-1]
+        kids = [c for c in children[j] if tree.skin is None or tree.below_skin[c] > 0.0]
         if len(kids) > 1 and (tree.skin is None or tree.skin[j] > 0.0):
+            skull = _skull(tree, j, kids)
+            if skull is None:
+                break
+            waiting = tree.path(skull)
+        if not waiting or waiting[0] in tree.asides:
             break
+        kept.append(waiting.pop(0))
     return tuple(kept)
+
+
+def _skull(tree: JointTree, neck: int, kids: list[int]) -> int | None:
+    """Of branches in the middle of the body the one that moves most skin, and far more than the joint they hang on.
+
+    That joint is the last of a neck then, whose jaw hangs beside the skull; a head has more of the skin itself.
+    """
+    middle = [c for c in kids if not tree.is_sided(c) and c not in tree.asides]
+    skull = max(middle, key=lambda c: float(tree.below_skin[c]), default=None)
+    if tree.skin is None or skull is None or tree.skin[neck] > NECK * tree.below_skin[skull]:
+        return None
+    return skull

@@ -69,7 +69,8 @@ class Skeleton:
         fixed: Joints whose file cannot turn them at all: they stay at their rest rotation.
         skin: Vertices of the file's skin that each joint moves, by weight, shape (J,); None where there is none.
         skin_volume: What that skin encloses at rest [m³]; None where there is none.
-        sole: Height of its lowest point in the rest pose [m]; None where there is none.
+        sole, crown: Height of its lowest point in the rest pose, and of its highest but for arms and what they hold
+            [m]; None where there is none.
         mass: What the figure weighs, where the file says it [kg].
     """
 
@@ -84,6 +85,7 @@ class Skeleton:
     skin: Array | None = None
     skin_volume: float | None = None
     sole: float | None = None
+    crown: float | None = None
     mass: float | None = None
 
     def __post_init__(self) -> None:
@@ -155,8 +157,9 @@ class Skeleton:
         """The same skeleton, so many times as large."""
         sites = tuple(replace(site, offset=size * site.offset) for site in self.end_sites)
         volume, mass = (None if x is None else size**3 * x for x in (self.skin_volume, self.mass))
-        sole = None if self.sole is None else size * self.sole
-        return replace(self, offsets=size * self.offsets, end_sites=sites, skin_volume=volume, sole=sole, mass=mass)
+        sole, crown = (None if x is None else size * x for x in (self.sole, self.crown))
+        larger = replace(self, offsets=size * self.offsets, end_sites=sites, sole=sole, crown=crown)
+        return replace(larger, skin_volume=volume, mass=mass)
 
     def carried_by(self, joint: int) -> npt.NDArray[np.int64]:
         """The joint and all below it, in file order."""

@@ -366,9 +366,13 @@ UPRIGHT_SHARE = 0.6
 """A rest pose stands if trunk and legs reach this share of their length upwards, and its head beyond 0.7 of all [1]."""
 HEAD, SOLE = 0.2, 0.1
 """Height of a person's head above its joint, and of the ankle above the ground, as shares of the leg [1]."""
+LEG_TO_TRUNK = 1.25
+"""Longest leg of a person, over the way from the hips to the head's joint [1]."""
 LYING, ALL_FOURS = 0.6, 0.15
 """A rest pose lower than this share of the clip's poses lies; hands this near to the height of feet, as a share of the
 whole height, are feet [1]."""
+BEYOND_BONES = 1.5
+"""A skin taller than this many times the longest extent of its bones is drawn in another unit or place [1]."""
 HEIGHTS = (0.01, 100.0)
 """Heights that make sense [m]."""
 
@@ -450,8 +454,27 @@ def height_in_meters(text: str | float) -> float:
     return value
 
 
+def _unmarked_head(skeleton: Skeleton, top: float) -> float:
+    """How far a person's head goes on above all joints and tips, if the highest is the one that is called head or neck
+    and nothing says where it ends, no skin either [m].
+    """
+    anatomy, heights = anatomy_of(skeleton), skeleton.rest[0][:, 2]
+    highest = int(heights.argmax())
+    names = [set(name_words(skeleton.names[j])) for j in (highest, *skeleton.ancestors(highest)[:1])]
+    is_head = bool(names[0] & {*HEADS, "neck"}) and not names[0] & {"end", "nub", "tip", "top"}
+    is_head &= not any(above & set(HEADS) for above in names[1:]) and not skeleton.children[highest]
+    if skeleton.skin is not None or heights[highest] < top or not is_head or not anatomy.is_person:
+        return 0.0
+    hips, leg = float(heights[[limb.first for limb in anatomy.legs]].mean()), anatomy.leg_length
+    stands = hips - float(heights.min()) > UPRIGHT_SHARE * leg
+    return HEAD * min(leg, LEG_TO_TRUNK * (top - hips)) if stands else 0.0
+
+
 def _rest_height(skeleton: Skeleton) -> float:
-    """Height of the rest pose with its tips [m]. Beyond the skin only the first joint counts, which marks its end."""
+    """Height of the rest pose with its tips and its skin [m].
+
+    Beyond the skin only the first joint counts, which marks its end.
+    """
     places, turned = skeleton.rest
     tips = [places[s.joint] + rotations.rotate(turned[s.joint], s.offset) for s in body_tips(skeleton)]
     skin, shown = skeleton.skin, np.ones(skeleton.joint_count, dtype=bool)
@@ -459,4 +482,10 @@ def _rest_height(skeleton: Skeleton) -> float:
         has_skin = np.array([skin[skeleton.carried_by(j)].any() for j in range(skeleton.joint_count)])
         shown[1:] = has_skin[1:] | has_skin[skeleton.parents[1:]]
     shown[list(far_tips(skeleton))] = False
-    return float(np.ptp(np.concatenate([places[shown], np.reshape(tips, (-1, 3))])[:, 2]))
+    points = np.concatenate([places[shown], np.reshape(tips, (-1, 3))])
+    low, high = float(points[:, 2].min()), float(points[:, 2].max())
+    if skeleton.sole is not None and skeleton.crown is not None:
+        tall = max(high, skeleton.crown) - min(low, skeleton.sole)
+        if tall < BEYOND_BONES * float(np.ptp(points, axis=0).max()):  # else it is drawn in another unit or place
+            return tall
+    return high - low + _unmarked_head(skeleton, high)

@@ -250,28 +250,41 @@ def skin_volume(meshes: tuple[SkinnedMesh, ...], scales: Array) -> float | None:
     return total if meshes else None
 
 
-def lowest_of(meshes: tuple[SkinnedMesh, ...], places: Array, turns: Array, sizes: Array) -> float | None:
-    """Height of the lowest vertex of a skin in a pose [m]; None without a mesh.
+def heights_of(
+    meshes: tuple[SkinnedMesh, ...],
+    places: Array,
+    turns: Array,
+    sizes: Array,
+    aside: frozenset[int] = frozenset(),
+) -> tuple[float, float] | None:
+    """Heights of the lowest vertex of a skin in a pose, and of the highest [m]; None without a mesh.
 
     Args:
         meshes: The skin.
         places: World positions of the joints [m], shape (J, 3).
         turns: Their world orientations, shape (J, 4).
         sizes: Meters that a unit of each joint's own frame is, shape (J,).
+        aside: Joints whose vertices are not asked for the highest.
     """
     down = rotations.rotate(rotations.conjugate(turns), np.array([0.0, 0.0, 1.0])) * sizes[:, None]
+    is_aside = np.isin(np.arange(len(places)), list(aside))
     lowest: list[float] = []
+    highest: list[float] = []
     for mesh in meshes:
         binds = mesh.inverse_binds
         rows = np.einsum("ji,jik->jk", down, binds[:, :3, :3])  # height over the joint of a vertex in the mesh's frame
         above = np.einsum("ji,ji->j", down, binds[:, :3, 3]) + places[:, 2]
         vertices, height = mesh.positions.astype(np.float64), np.zeros(len(mesh.positions))
+        beside = np.zeros(len(vertices))
         for k in range(mesh.joints.shape[1]):
             joint = mesh.joints[:, k]
             height += mesh.weights[:, k] * (np.einsum("vi,vi->v", rows[joint], vertices) + above[joint])
+            beside += mesh.weights[:, k] * is_aside[joint]
         has_weight = mesh.weights.sum(axis=1) > 0.5
         lowest += [float(height[has_weight].min())] if has_weight.any() else []
-    return min(lowest, default=None)
+        asked = has_weight & (beside < 0.5)
+        highest += [float(height[asked].max())] if asked.any() else []
+    return (min(lowest), max(highest, default=max(places[:, 2]))) if lowest else None
 
 
 def seams_of(meshes: tuple[SkinnedMesh, ...], joint_count: int) -> Array:

@@ -15,11 +15,12 @@ from poise.core import rotations
 from poise.core.errors import FileFormatError
 from poise.core.skeleton import EndSite, Skeleton, world_pose
 from poise.core.typing import Array
+from poise.intake.anatomy import anatomy_of
 from poise.io.format import SAME_UNIT, door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
 from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, hang_ends, measure
-from poise.io.gltf_mesh import SkinnedMesh, lowest_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
+from poise.io.gltf_mesh import SkinnedMesh, heights_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import UNIFORM, GltfTree, are_even, find_tree, mirrored, node_parents
 
 EXACT = 5e-6
@@ -292,12 +293,15 @@ def skeleton_of(tree: GltfTree, meshes: tuple[SkinnedMesh, ...], *, unit: float,
         away = [float(np.linalg.norm(site.offset)) for site in sites]
         is_bound = np.median(away) < BOUND_ELSEWHERE * size
         sites = tuple(site for site, far in zip(sites, away) if is_bound and far < FAR_ELSEWHERE * size)
+    held = [bare.carried_by(arm.first).tolist() for arm in anatomy_of(bare).arms]
+    heights = heights_of(meshes, *bare.rest, unit * own, frozenset(j for joints in held for j in joints))
     return replace(
         bare,
         end_sites=sites,
         skin=tree.skin,
         skin_volume=None if volume is None else unit**3 * volume,
-        sole=lowest_of(meshes, *bare.rest, unit * own),
+        sole=None if heights is None else heights[0],
+        crown=None if heights is None else heights[1],
     )
 
 

@@ -128,6 +128,7 @@ def write(motion: Motion, path: Path) -> None:
         "skin": None if skeleton.skin is None else skeleton.skin.tolist(),
         "skin_volume": skeleton.skin_volume,
         "sole": skeleton.sole,
+        "crown": skeleton.crown,
         "mass": skeleton.mass,
         "source": None if source is None else _source_facts(source),
     }
@@ -196,6 +197,7 @@ def read(path: Path, options: ReadOptions) -> Motion:
             skin=_skin(header.get("skin"), len(header["names"])),
             skin_volume=_size(header, "skin_volume"),
             sole=_size(header, "sole", least=-np.inf),
+            crown=_size(header, "crown", least=-np.inf),
             mass=_size(header, "mass"),
         )
         motion = Motion(skeleton, arrays["times"], arrays["translations"], arrays["rotations"])
