@@ -21,7 +21,7 @@ from poise.tracking.balance import (
     stillness_of,
 )
 from poise.tracking.calibration import standing_pose
-from poise.tracking.losing import Counts
+from poise.tracking.losing import FIRST, Counts, Off, softness_after
 from poise.tracking.smooth import calmed
 from poise.tracking.stance import Foot, Goal, Trunk, leans, pelvis_drop
 from poise.tracking.targets import TargetGenerator
@@ -166,8 +166,13 @@ def test_feet_of_a_held_character_go_under_it() -> None:
     own = Sway(np.array([0.1, 0.0]), np.array([3.0, 0.0]), np.zeros(2), 0.9)
     wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
     targets = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.1], [0.0, -0.1]])
-    for is_held, least, most in ((False, 0.5, 0.6), (True, 0.099, 0.101)):
+    for off_way, stands, least, most in (
+        (None, False, 0.5, 0.6),
+        (own.place, False, 0.1, 0.1),
+        (own.place, True, 0.1, 0.1),
+    ):
         catch, shift, feet = np.zeros(2), np.zeros(2), two_feet()
+        feet[0].stands = stands
         for _ in range(60):
             found = balance(
                 own,
@@ -182,12 +187,50 @@ def test_feet_of_a_held_character_go_under_it() -> None:
                 gain=1.0,
                 reach=0.03,
                 step_reach=0.7,
-                is_held=is_held,
+                off_way=off_way,
             )
             catch, shift = found.catch, found.placed.shift
-        assert least < catch[0] < most
-        # the way of one that is held goes with its body, not from foot to foot
-        assert bool(shift[0] > 0.003) == is_held
+        assert least - 1e-3 < catch[0] < most + 1e-3
+        # the way of one that is held goes with its body while a foot swings, then to where its feet stand
+        assert bool(shift[0] > 0.003) == (off_way is not None and not stands)
+    own = wanted._replace(place=np.array([0.05, 0.0]), velocity=np.array([1.2, 0.0]))
+    made = [
+        recovery_steps(
+            two_feet(),
+            own,
+            wanted,
+            targets,
+            np.zeros(2),
+            targets[2:],
+            LEVEL,
+            leg=0.9,
+            dt=0.01,
+            step_reach=2.0,
+            is_held=x,
+        )
+        for x in (False, True)
+    ]
+    free, held = (next(step.shift[0] for step in steps if step is not None) for steps in made)
+    assert free > 0.3
+    assert held == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize(
+    ("away", "tilt", "low", "unsteady", "end"),
+    [(1.5, 0.0, 0.0, 0.0, True), (1.5, 0.0, 0.0, 0.2, False), (0.9, 0.0, 0.0, 0.2, True), (0.9, 0.0, 0.0, 0.5, False),
+     (0.0, 1.5, 0.0, 0.0, False), (0.0, 0.0, 0.2, 0.0, False)],
+)  # fmt: skip
+def test_a_held_root_is_let_go_once_the_character_is_steady(
+    away: float, tilt: float, low: float, unsteady: float, *, end: bool
+) -> None:
+    """One that stood far from its targets with its weight on its feet was held for seconds, by no force at all."""
+    off, softness = Off(away, tilt, low, 0.0), 2.0 * FIRST
+    for _ in range(30):
+        softness = softness_after(softness, off, unsteady, 1.0 / 120.0)
+    assert (softness == 0.0) is end
+    # one that fades is not held on, though it is not steady again
+    unsteady_again = Off(0.5, 0.0, 0.0, 0.0)
+    assert 0.0 < softness_after(0.5 * FIRST, unsteady_again, 1.0, 1.0 / 120.0) < 0.5 * FIRST
 
 
 @pytest.mark.parametrize(("speed", "swung", "lands"), [(1.6, 0.3, True), (1.6, 0.1, False), (0.8, 0.3, False)])

@@ -34,7 +34,7 @@ STEADY, RESTLESS = 0.5, 0.2
 CATCHING = 0.1
 """A foot that is placed to catch the body is there so long after it was asked to [s]."""
 HELD_SHIFT = 0.2
-"""Targets of a character that is held follow its body, not its feet, within so long [s]."""
+"""Targets of a character that is held follow its body, not its feet, within so long [s], while a foot swings."""
 HELD_STIFFNESS = 36.0
 """Of the way of a center of mass whose root is held [1/s²]."""
 HOMING = 0.05
@@ -233,7 +233,7 @@ def place_feet(
         catch: How far a foot has to step off to catch the body [m], shape (2,).
         leg: Length of a leg [m].
         dt: Of a step [s].
-        is_held: Whether a force at the root brings the body back: targets then go with it.
+        is_held: Whether a force at the root brings the body back: targets then go with it until all feet stand.
     """
     shifts, drifts = np.array([foot.shift for foot in feet]), np.zeros((len(feet), 2))
     mean, total = np.zeros(2), 0.0
@@ -251,9 +251,10 @@ def place_feet(
         shifts[k] += moved
         drifts[k] = moved / dt
     rests = min(foot.rested for foot in feet) >= SETTLED * math.sqrt(leg / HUMAN_LEG)
-    part = (1.0 - math.exp(-dt / (SHIFTING if rests else PASSING))) if total > 0.0 else 0.0
+    part = (1.0 - math.exp(-dt / (SHIFTING if rests or is_held else PASSING))) if total > 0.0 else 0.0
     stood = mean / max(total, 1e-12) if total > 0.0 else shift
-    along = (1.0 - math.exp(-dt / HELD_SHIFT)) * catch if is_held else part * (stood - shift)
+    goes_along = is_held and not all(foot.stands and foot.has_landed for foot in feet)
+    along = (1.0 - math.exp(-dt / HELD_SHIFT)) * catch if goes_along else part * (stood - shift)
     return Placed(shifts, drifts, shift + along, stood)
 
 
@@ -269,6 +270,7 @@ def recovery_steps(
     leg: float,
     dt: float,
     step_reach: float,
+    is_held: bool = False,
 ) -> list[RecoveryStep | None]:
     """Steps that feet make on the character's own account, because the actor makes none that would save it.
 
@@ -293,6 +295,7 @@ def recovery_steps(
         leg: Length of a leg [m].
         dt: Of a step [s].
         step_reach: How far a foot steps off at the most, in legs.
+        is_held: Whether a force at the root brings the body back: feet then land under it.
 
     Returns:
         For each foot its step, None where it makes none.
@@ -339,7 +342,7 @@ def recovery_steps(
         for k, foot in enumerate(feet):
             if foot.driver != driver:
                 continue
-            off = there + ahead
+            off = there if is_held else there + ahead
             for other in remain:
                 across = rotations.rotate(pelvis_turn, foot.hip - other.hip)[:2]
                 across = across / max(math.hypot(across[0], across[1]), 1e-9)
@@ -454,7 +457,7 @@ def balance(
     gain: float,
     reach: float,
     step_reach: float,
-    is_held: bool = False,
+    off_way: Array | None = None,
 ) -> Balance:
     """Where the center of mass should go, and where feet land that catch it.
 
@@ -470,18 +473,18 @@ def balance(
         gain: k of `com_acceleration` [1].
         reach: How far out of what touches the force may be asked for, in legs.
         step_reach: How far a foot steps off at the most, in legs.
-        is_held: Whether a force at the root brings the body back: feet then go under it, not to where it would fall.
+        off_way: How far off `shift` the body is, of one that a force at the root brings back [m], shape (2,): its feet
+            then go under it, not to where it would fall.
     """
     soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
     size = max(math.hypot(shift[0], shift[1]), 1e-9)
     home = shift * (1.0 - min(0.5, HOMING * leg / size))
     under = np.concatenate(soles) if soles else np.zeros((0, 2))
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
-    if is_held:
-        error = own.place - wanted.place - shift
-    else:  # the error grows until the foot is there
+    error = off_way
+    if error is None:  # it grows until the foot is there
         error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
     error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
     catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
     ahead = wanted.place + wanted.velocity / own.rate
-    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt, is_held=is_held))
+    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt, is_held=off_way is not None))

@@ -13,9 +13,9 @@ ASTRAY, TILTED = 0.35, 0.7
 """Where the pelvis is further from its target than this, in legs, or tilted further [rad], the root is held softly."""
 LOW, LEANING = 0.22, 0.5
 """So too where the pelvis is so many legs lower than the actor's would be, or leans so far away from it [rad]."""
-SAFE, LOW_SAFE, STEADY = 0.4, 0.154, 0.3
-"""It is let go once it is off by less than so much of `ASTRAY` and `TILTED`, by less than so many legs too low, and its
-capture point by less than so many legs off where its feet want it."""
+LOW_SAFE, STEADY = 0.154, 0.3
+"""It is let go once it is less than so many legs too low, and its capture point less than so many legs off where its
+feet want it."""
 FIRST, HARDEST = 10.0, 1e3
 """How much more than the soft root a root is held at first and at the most [1]."""
 LOST, STRICTLY_LOST = 2.3, 1.8
@@ -30,12 +30,13 @@ class Off(NamedTuple):
     """How far a character is off its targets.
 
     Attributes:
-        danger: How far the pelvis is away or tilted, 1 at `ASTRAY` or `TILTED` [1].
+        away, tilt: How far the pelvis is away or tilted, 1 at `ASTRAY` and `TILTED` [1].
         low: How much lower the pelvis is than the actor's would be, in legs.
         lean: How far it is tilted against the actor's, but for turns about the vertical [rad].
     """
 
-    danger: float
+    away: float
+    tilt: float
     low: float
     lean: float
 
@@ -50,30 +51,32 @@ def off_targets(pelvis: Array, turn: Array, place: Array, wanted: Array, sunk: f
         leg: [m].
     """
     tilt = 2.0 * math.acos(min(1.0, abs(float(turn @ wanted))))
-    danger = max(math.dist(place, pelvis) / leg / ASTRAY, tilt / TILTED)
-    return Off(danger, (float(place[2] - pelvis[2]) + sunk) / leg, leans(turn, wanted))
+    away, low = math.dist(place, pelvis) / leg / ASTRAY, (float(place[2] - pelvis[2]) + sunk) / leg
+    return Off(away, tilt / TILTED, low, leans(turn, wanted))
 
 
 def softness_after(softness: float, off: Off, unsteady: float, dt: float) -> float:
     """How much a hard root is held in a step: 0 not at all, else as many times as the soft root.
 
+    Once it fades, it fades to the end: a root that is hardly held keeps the character neither up nor on its feet.
+
     Args:
         softness: In the step before.
-        off: How far off the character is.
-        unsteady: How far its capture point is off where its feet want it, in legs.
+        off: How far off the character is; how far away does not count while it is steady.
+        unsteady: How far its capture point is off where its feet want it, in legs; 0 above what touches the ground.
         dt: Of the step [s].
     """
-    if max(off.danger, off.low / LOW, off.lean / LEANING) > 1.0:
+    if max(off.tilt, off.low / LOW, off.lean / LEANING, off.away if unsteady > 0.0 else 0.0) > 1.0:
         return min(HARDEST, max(FIRST, softness * math.exp(dt / 0.03)))
-    if off.danger < SAFE and off.low < LOW_SAFE and (unsteady < STEADY or softness < 0.1):
-        return softness * math.exp(-dt / 0.05) if softness > 0.1 else 0.0
-    return softness
+    if softness < FIRST or (off.low < LOW_SAFE and unsteady < STEADY):
+        softness *= math.exp(-dt / 0.05)
+    return softness if softness > 0.1 * FIRST else 0.0
 
 
 def is_lost(off: Off, softness: float, root: str) -> bool:
     """Whether the character falls: one whose root may be held only when that no longer helps."""
     may_be_saved = root == "hard" and softness < HARDEST
-    return off.danger > (STRICTLY_LOST if root == "strict" else LOST) and not may_be_saved
+    return max(off.away, off.tilt) > (STRICTLY_LOST if root == "strict" else LOST) and not may_be_saved
 
 
 @dataclass

@@ -78,7 +78,8 @@ class TargetGenerator:
         alarm: How much the character catches itself by steps of its own, 0 … 1.
         stillness: How much the actor stands, 0 … 1.
         is_held: Whether a force at the root brings the body back; set it before `balance`.
-        unsteady: How far the capture point is off where the feet that stand want it, in legs.
+        unsteady: How far the capture point is off where the feet that stand want it, in legs; 0 while it is above
+            what touches the ground.
     """
 
     def __init__(
@@ -225,6 +226,7 @@ class TargetGenerator:
             leg=ours.leg,
             dt=self.dt,
             step_reach=settings.step_reach,
+            is_held=self.is_held,
         )
         for foot, step in zip(feet, steps, strict=True):
             foot.recovery = step
@@ -247,11 +249,12 @@ class TargetGenerator:
             gain=settings.com_gain,
             reach=reach,
             step_reach=settings.step_reach,
-            is_held=self.is_held,
+            off_way=own.place - rows.x[1, :2] - self.shift if self.is_held else None,
         )
         self.shift, self.catch = found.placed.shift, found.catch
         off = capture_error(own, wanted._replace(place=wanted.place + found.placed.stood)) / ours.leg
-        self.unsteady = math.hypot(off[0], off[1])
+        is_steady = len(touching) > 0 and outside(touching, own.place + own.velocity / own.rate) <= 0.0
+        self.unsteady = 0.0 if is_steady else math.hypot(off[0], off[1])
         for foot, shift, drift in zip(feet, found.placed.shifts, found.placed.drifts, strict=True):
             foot.shift, foot.drift = shift, drift
         return found.pull
