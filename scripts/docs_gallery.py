@@ -56,6 +56,8 @@ SHOWS = (
     Show("shoved", "A rex is shoved", "In a crouch, and in the air. Head and tail trail behind.",
          "poise simulate rex.glb --clip Hops -c rex.toml --push 'Chest 900 0 0 @2.65+0.2' "
          "--push 'Head -400 0 0 @6+0.2'"),
+    Show("dive", "A dive onto a pile of foam", "Pushed in its somersault, the diver flies on and misses the middle.",
+         "poise simulate dive.bvh --floor 0 --scene foam.toml --push 'Spine1 0 -150 0 @1.75+0.15'"),
     Show("hop", "A hop that hangs in the air", "The edit makes it fall as gravity asks.",
          "poise edit ballistic hover_hop.bvh"),
 )  # fmt: skip
@@ -72,7 +74,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "# Gallery",
         "Each recording was made by the command below it when this site was built. Drag to turn, scroll to zoom, "
         "press space to play. `walk.bvh`, `quadruped.bvh` and `hover_hop.bvh` are in `src/poise/samples`, scenes in "
-        "`examples/scenes`; `python scripts/make_creatures.py .` makes raptor, rex and alien.",
+        "`examples/scenes`; `python scripts/make_creatures.py .` makes raptor, rex and alien, and "
+        "`python scripts/make_clips.py .` the other clips.",
     ]
     for show in SHOWS:
         frame = (
@@ -96,7 +99,8 @@ def _prepare() -> None:
     for scene in (ROOT / "examples" / "scenes").glob("*.toml"):
         shutil.copy(scene, MADE)
     if not (MADE / "rex.toml").exists():
-        subprocess.run([sys.executable, str(ROOT / "scripts" / "make_creatures.py"), str(MADE)], check=True)
+        for script in ("make_creatures.py", "make_clips.py"):
+            subprocess.run([sys.executable, str(ROOT / "scripts" / script), str(MADE)], check=True)
 
 
 def _record(show: Show) -> None:
