@@ -86,6 +86,10 @@ class Live:
 class ClipWorld(Surroundings, Protocol):
     """Bodies and figures around a clip's figure: `poise.World`."""
 
+    def ground(self, character: Character, terrain: Terrain | None = None) -> Terrain:
+        """A ground with the bodies that a figure can step on."""
+        ...
+
     def join(self, playback: Playback, way: Array) -> None:
         """Begin with the figure of a clip, which will go through horizontal places [m], shape (N, 2)."""
 
@@ -225,7 +229,8 @@ def _run(
     """
     ground = laid_under(terrain, motion, floor)
     belt = Treadmill.under(motion) if ground.is_flat and world is None else Treadmill()
-    playback = Playback(motion, character, ground, preset, options, rate, floor, get_up, belt)
+    under = ground if world is None else world.ground(character, ground)
+    playback = Playback(motion, character, under, preset, options, rate, floor, get_up, belt)
     figure, q, times, frames = playback.figure, playback.q, playback.times, playback.frame_count
     playback.start()
     simulated, reference = np.empty_like(q), q.copy()
@@ -271,13 +276,8 @@ def _run(
     if belt.moves:
         result.found["in_place_velocity"] = belt.velocity  # a pushed walk does not show it as well as its source
     report = recorder.report(
-        motion=motion,
-        glitches=playback.glitches,
-        wall=wall,
-        pushes=tuple(felt),
-        simulated=simulated,
-        lags=lags,
-    )
+        motion=motion, glitches=playback.glitches, wall=wall, pushes=tuple(felt), simulated=simulated, lags=lags
+    )  # fmt: skip
     belt.add_to(report.data)
     if world is not None:
         short = float(np.hypot(*(q[done - 1] - shown[-1])[:2])) if is_slower else 0.0

@@ -18,6 +18,7 @@ from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit.legs import solve_legs
+from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force, Push
 from poise.filter.preset import Preset
 from poise.filter.setup import Options
@@ -450,6 +451,10 @@ class Walking(Driver):
         self._stream.begin(character, dt, terrain, start)
         self._life, self._time = Life(self.examples, character, self.seed), 0.0
         self.q, self.v = self._stream.q, self._stream.v
+
+    @property
+    def simulated(self) -> SimulatedCharacter:
+        return self._stream.simulated
 
     def _q(self, pose: Pose) -> Array:
         one = Motion(self.examples.motion.skeleton, np.zeros(1), pose.translations[None], pose.rotations[None])

@@ -162,10 +162,11 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     # the ground, placed, at one time
     "Ground": _fields("""
         kind_of_ground: word  0 plane, 1 steps, 2 grid of control heights
-        rows: word  of the table
-        columns: word  of the table
+        rows, columns, boxes: word  of the table; and boxes on it, whose tops are ground too
         numbers: real[12]  place, size and motion; see terrain/ground.py
         table: real[rows, columns]  control heights [m]
+        highest: real  of these tops that count [m]
+        tops: real[boxes, 21]  of each: middle, axes (columns), half sides, velocity, angular velocity
     """),
     # the undisturbed character at one instant; see filter/reference.py
     "Reference": _fields("""

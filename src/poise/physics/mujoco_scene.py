@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mujoco
+import numpy as np
 
 from poise.core.errors import InvalidValue
-from poise.core.typing import Array, Index
+from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.physics.mujoco_backend import Model
 
@@ -21,6 +22,8 @@ MOST_FIGURES = 28
 """Figures that one world holds."""
 SKIN = 0.001
 """A contact point that is not a ball is one of so small a radius for the engine [m]."""
+STEPPED_ON = 5
+"""Boxes of a scene in this group of geoms are ground to figures, which step on them."""
 GROUND = (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_HFIELD)
 """Kinds of geoms that are ground where they belong to the world itself."""
 
@@ -58,6 +61,7 @@ def compile_scene(
     joins = _taken_joins(around)
     own = [geom for geom in around.geoms if geom.parent.name == "world" and geom.type in GROUND]
     _let_meet(around.geoms, SCENE | everyone, margin)
+    _let_meet([geom for geom in around.geoms if geom.group == STEPPED_ON], SCENE | POINTS, margin)
     if ground:
         for geom in own:
             around.delete(geom)
@@ -78,6 +82,12 @@ def compile_scene(
     except ValueError as error:
         raise InvalidValue(f"MuJoCo cannot compile this scene: {error}") from error
     return m, joins
+
+
+def is_tread(m: Any) -> Flags:
+    """Which geoms of a model are boxes that figures step on."""
+    is_of_scene = np.array([not m.body(int(b)).name[:1].isdigit() for b in m.geom_bodyid], dtype=np.bool_)
+    return is_of_scene & (m.geom_group == STEPPED_ON) & (m.geom_type == mujoco.mjtGeom.mjGEOM_BOX)
 
 
 def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:

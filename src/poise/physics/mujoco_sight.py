@@ -14,7 +14,7 @@ from poise.core.typing import Array
 from poise.native import Block, compiled
 from poise.physics.mujoco_backend import engine_block
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.mujoco_scene import GROUND
+from poise.physics.mujoco_scene import GROUND, is_tread
 
 TOUCH, TRIES = 0.02, 8
 """A part of a body that comes this near to something meets it [m]; to come there it is moved on at most so often."""
@@ -159,7 +159,7 @@ class Sight:
         names = [m.geom(g).name for g in range(m.ngeom)]
         is_part = np.array(["/point " not in n and not n.startswith("ground/") for n in names], dtype=np.bool_)
         least = GIVES_WAY * m.body_subtreemass[m.body_rootid] * np.append(bodies.is_figure, False)[tree]
-        is_obstacle = ~np.isin(m.geom_type, GROUND) & is_part & (m.body_mass >= least)[m.geom_bodyid]
+        is_obstacle = ~(np.isin(m.geom_type, GROUND) | is_tread(m)) & is_part & (m.body_mass >= least)[m.geom_bodyid]
         self._trees, self._weights = tree[m.geom_bodyid].astype(np.int64), bodies.weights()[m.geom_bodyid]
         figures = range(len(bodies.solid))
         self._own = [bodies.solid[k][is_obstacle[bodies.solid[k]]] for k in figures]

@@ -92,12 +92,13 @@ class WallTable(Table):
 
 
 class BoxTable(Table):
-    """[[boxes]]: its middle and its sides along x, y and z."""
+    """[[boxes]]: its middle and its sides along x, y and z. Figures step on one that is `ground`."""
 
     name: Text
     place: Triple
     sides: Annotated[Triple, AfterValidator(_positive)]
     friction: Friction = 1.0
+    ground: bool = False
 
 
 class HoldTable(Table):
@@ -136,7 +137,10 @@ class HingeTable(Table):
 
 
 class BodyTable(Table):
-    """[[bodies]]: what moves by physics: a box, a ball, a capsule or a cylinder; free, on a hinge or on a slide."""
+    """[[bodies]]: what moves by physics: a box, a ball, a capsule or a cylinder; free, on a hinge or on a slide.
+
+    Figures step on a box that is `ground`.
+    """
 
     name: Text
     place: Triple
@@ -149,10 +153,14 @@ class BodyTable(Table):
     friction: Friction = 0.8
     hinge: HingeTable | None = None
     slide: Direction | None = None
+    ground: bool = False
 
 
 class RopeTable(Table):
-    """[[ropes]]: pieces joined end to end between two places: round ones, or with a width the planks of a bridge."""
+    """[[ropes]]: pieces joined end to end between two places: round ones, or with a width the planks of a bridge.
+
+    Figures step on planks that are `ground`.
+    """
 
     name: Text
     start: Triple
@@ -164,6 +172,7 @@ class RopeTable(Table):
     slack: Annotated[Number, Field(ge=0.0, le=1.0)] = 0.02
     hangs_free: bool = False
     friction: Friction = 0.8
+    ground: bool = False
 
 
 class RubbleTable(Table):

@@ -7,6 +7,7 @@ import numpy as np
 from poise.core.typing import Array
 from poise.native import Block, compiled
 from poise.terrain.shapes import GRID, PLANE, STEPS, Place, Shape
+from poise.terrain.tops import top_under
 
 
 class PlacedGround:
@@ -23,18 +24,21 @@ class PlacedGround:
     def move_to(self, time: float) -> None:
         """Bring ground that moves, or that becomes other ground, to this time [s]."""
         kind, numbers, table = self._shape.form(self._place, time)
-        if table.shape != self.block.table.shape:
+        if table.shape != self.block.table.shape or len(self._shape.boxes) != self.block.boxes:
             self.block = self._made(time)
             return
         self.block.kind_of_ground, self.block.table = kind, table
         self.block.numbers[:] = 0.0
         self.block.numbers[: len(numbers)] = numbers
+        self.block.tops[:], self.block.highest = self._shape.boxes, self._shape.highest
 
     def _made(self, time: float) -> Block:
         kind, numbers, table = self._shape.form(self._place, time)
         rows, columns = table.shape
-        block = Block("Ground", {"kind_of_ground": kind, "rows": rows, "columns": columns}, {"table": table})
+        sizes = {"kind_of_ground": kind, "rows": rows, "columns": columns, "boxes": len(self._shape.boxes)}
+        block = Block("Ground", sizes, {"table": table})
         block.numbers[: len(numbers)] = numbers
+        block.tops[:], block.highest = self._shape.boxes, self._shape.highest
         return block
 
 
@@ -52,10 +56,26 @@ def ground_velocities(ground, places, velocities):
     own = ground.numbers
     moved = places[:, :1] * own[3:6] + places[:, 1:2] * own[6:9] + own[9:12]
     velocities[:] = moved if ground.kind_of_ground == PLANE else 0.0
+    if ground.boxes:
+        x, y = places[:, 0], places[:, 1]
+        top, height, _, _ = top_under(ground.tops, ground.highest, x, y, base(ground, x, y)[0])
+        on = top >= 0
+        box = ground.tops[top[on]]
+        way = np.stack([x[on], y[on], height[on]], axis=1) - box[:, :3]
+        velocities[on] = box[:, 15:18] + np.cross(box[:, 18:], way)
 
 
 def surface(ground: Block, x: Array, y: Array) -> tuple[Array, Array, Array]:
     """Height of the ground at places of the world [m], and how it rises along x and y [1], shapes (n,)."""
+    z, along_x, along_y = base(ground, x, y)
+    if not ground.boxes:
+        return z, along_x, along_y
+    top, z, rise_x, rise_y = top_under(ground.tops, ground.highest, x, y, z)
+    return z, np.where(top >= 0, rise_x, along_x), np.where(top >= 0, rise_y, along_y)
+
+
+def base(ground: Block, x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """The same without the boxes on it."""
     n = ground.numbers
     if ground.kind_of_ground == GRID:
         return _grid(ground, x, y)

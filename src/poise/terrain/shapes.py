@@ -22,6 +22,7 @@ from poise.core.typing import Array
 
 UP: Array = np.array([0.0, 0.0, 1.0])
 NO_TABLE: Array = np.zeros((0, 0))
+NO_BOXES: Array = np.zeros((0, 21))
 PLANE, STEPS, GRID = 0, 1, 2
 """Kinds of ground in compiled code."""
 Form = tuple[int, Sequence[float], Array]
@@ -76,6 +77,10 @@ class Shape(abc.ABC):
     treads: bool = False
     normal: Array = UP
     """Unit normal in the shape's frame, where `at` gives none."""
+    boxes: Array = NO_BOXES
+    """Boxes on it whose tops are ground too, shape (K, 21); see `tops.Tops`."""
+    highest: float = math.inf
+    """Of these tops that count [m]."""
 
     @abc.abstractmethod
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:

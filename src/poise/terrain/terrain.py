@@ -16,6 +16,7 @@ import numpy.typing as npt
 from poise.core.errors import InvalidValue, require
 from poise.core.typing import Array
 from poise.terrain.shapes import Place, Plane, Shape, Steps
+from poise.terrain.tops import Tops
 
 
 class Surface(NamedTuple):
@@ -200,6 +201,36 @@ class Terrain:
         if not all(map(math.isfinite, values)):
             raise InvalidValue(f"A terrain is placed at {values}; origin, heading and ground must be finite.")
         return replace(self, origin=values[:2], heading=values[2], ground=values[3], _usual={})
+
+    def topped(self, boxes: Array, step: float) -> Terrain:
+        """This ground with boxes on it whose tops are ground, too, for one figure; see `tops.Tops`."""
+        return replace(self, shape=Tops(self.shape, self.place, boxes, step), _usual={})
+
+    def begun_at(self, place: Sequence[float] | Array, heading: float, *, is_lifted: bool) -> Terrain:
+        """This ground for a figure that begins at a place [m] and goes toward a heading [rad].
+
+        Only one with boxes on it becomes another: it knows on what the figure begins.
+
+        Args:
+            place: The first two numbers count.
+            heading: Counterclockwise from +x.
+            is_lifted: The figure is laid on what is there; else it begins at this ground's own height.
+        """
+        if not isinstance(self.shape, Tops):
+            return self
+        shape, level = self.shape.begun_at(np.array([place[:2]], dtype=np.float64))
+        ground = level if is_lifted else self.ground
+        return replace(self, shape=shape, heading=heading, ground=ground, _usual={})
+
+    @property
+    def bare(self) -> Terrain:
+        """This ground without the boxes on it."""
+        if not isinstance(self.shape, Tops):
+            return self
+        base, place = self.shape.base, self.shape.place
+        return replace(
+            self, shape=base, origin=place.origin, heading=place.heading, ground=place.ground, _usual={}
+        )  # fmt: skip
 
     @property
     def is_flat(self) -> bool:

@@ -170,6 +170,27 @@ def surface_velocities(
     return out
 
 
+def wanted_velocities(
+    touches: Touches,
+    count: int,
+    limits: Array,
+    apart: Array,
+    carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]] | None,
+    time: float,
+    dt: float,
+    scale: float,
+) -> Array:
+    """Relative velocities that count as zero [m/s], shape (K, 3).
+
+    The first contacts, so many, are of bodies; the others are joint limits, with their least velocities. The other
+    arguments are those of `parting` and `surface_velocities`; nothing is carried while bodies come to rest.
+    """
+    wanted = np.zeros((len(touches.gaps), 3))
+    wanted[:count] = parting(touches.gaps[:count], apart, dt=dt, scale=scale)
+    wanted[count:, 0] = limits
+    return wanted if carried is None else wanted + surface_velocities(touches, carried, time, dt)
+
+
 class Touched(NamedTuple):
     """A figure that something touches in a step.
 

@@ -102,6 +102,11 @@ class Driver(abc.ABC):
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
         """Drive a character on a ground in steps of dt [s], from a pose (nq,) and velocity (nv,) if one is given."""
 
+    @property
+    def simulated(self) -> SimulatedCharacter | None:
+        """The figure of the filter, of one that knows ground by its own step."""
+        return None
+
     @abc.abstractmethod
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         """What the figure wants in this step, in which forces act on it; None where it was moved without a step."""
@@ -117,19 +122,26 @@ class Figure:
     Attributes:
         name: In the world.
         character: Its body.
-        driver: What drives it; None for one that the filter of `poise.simulate` drives from outside.
+        driver: What drives it; None for one that `poise.simulate` drives, which gives it as `outside`.
         pushes: What pushes and pulls it, besides what it touches.
         felt: Forces on it in the last step, of bodies and of other figures.
         poses: At every step so far, each (nq,).
         drawn: A motion of its own file, for its skin.
     """
 
-    def __init__(self, name: str, character: Character, driver: Driver | None) -> None:
-        self.name, self.character, self.driver = name, character, driver
+    def __init__(
+        self, name: str, character: Character, driver: Driver | None, outside: SimulatedCharacter | None = None
+    ) -> None:
+        self.name, self.character, self.driver, self._outside = name, character, driver, outside
         self.pushes: list[Force] = []
         self.felt: list[Force] = []
         self.poses: list[Array] = []
         self.drawn = None if driver is None else driver.drawn
+
+    @property
+    def simulated(self) -> SimulatedCharacter | None:
+        """The filter's figure; None for one that only its muscles move, or nothing."""
+        return self._outside if self.driver is None else self.driver.simulated
 
     @property
     def meets_ground(self) -> bool:
@@ -215,6 +227,9 @@ class Clip(Driver):
             first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
             place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
             heading += rotations.yaw_to(first[3:7], start[0][3:7])
+        at = self._motion.world[0][0, 0] if place is None else place
+        goes = direction_of_travel(self._motion) if heading is None else heading
+        terrain = terrain.begun_at(at, goes, is_lifted=True)
         motion = moved_to(self._motion, place, heading, terrain.ground - character.floor)
         options = self._options
         if self._get_up is None and options.after == "path":
@@ -232,6 +247,10 @@ class Clip(Driver):
         if start is not None:
             _go_on(figure, terrain, *start, playback.q[0])
         self.q, self.v = figure.q, figure.v
+
+    @property
+    def simulated(self) -> SimulatedCharacter:
+        return self._playback.figure
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure = self._playback.figure
@@ -276,6 +295,7 @@ class Stream(Driver):
         self._pose = np.array(pose, dtype=np.float64)
 
     def begin(self, character: Character, dt: float, terrain: Terrain, start: tuple[Array, Array] | None) -> None:
+        terrain = terrain.begun_at(self._pose if start is None else start[0], 0.0, is_lifted=False)
         self._filter = QuasiPhysicalFilter(character, dt, terrain, preset=self._preset, options=self._options)
         self._filter.ask(self._pose, ())
         self._start, self._terrain, self._has_begun = start, terrain, False
@@ -285,6 +305,10 @@ class Stream(Driver):
     def give(self, pose: Array) -> None:
         """The pose that this step goes to, shape (nq,)."""
         self._pose = np.array(pose, dtype=np.float64)
+
+    @property
+    def simulated(self) -> SimulatedCharacter:
+        return self._filter.figure
 
     def ask(self, forces: Sequence[Force]) -> Lists | None:
         figure, self._asked = self._filter.figure, self._filter.ask(self._pose, forces)

@@ -19,6 +19,7 @@ from poise.filter.forces import Thing
 from poise.goals.surroundings import Ball, Movement, Surface
 from poise.io.files import read_text
 from poise.physics.mujoco_bodies import Bodies
+from poise.physics.mujoco_scene import STEPPED_ON
 from poise.synthesis.scene_file import scene_from, scene_table
 from poise.synthesis.scene_tables import BodyTable, RopeTable
 from poise.synthesis.toml_schema import Place
@@ -154,7 +155,7 @@ def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, wi
         geom = _geom(w.name, w.friction, type="box", pos=middle, xyaxes=frame[:2].ravel(), size=half)
         out.append(stand(w.name, w.place, geom))
     for b in file.boxes:
-        geom = _geom(b.name, b.friction, type="box", pos=b.place, size=0.5 * np.array(b.sides))
+        geom = _geom(b.name, b.friction, type="box", pos=b.place, size=0.5 * np.array(b.sides), ground=b.ground)
         out.append(stand(b.name, b.place, geom))
     for h in file.holds:
         out.append(stand(h.name, h.place, _geom(h.name, h.friction, type="sphere", pos=h.place, size=(h.radius,))))
@@ -257,9 +258,15 @@ def _numbers(values: Iterable[float]) -> str:
     return " ".join(repr(float(v)) for v in values)
 
 
-def _geom(name: str, friction: float, *, type: str, **fields: Iterable[float]) -> str:
+def _geom(name: str, friction: float, *, type: str, ground: bool = False, **fields: Iterable[float]) -> str:
     own = " ".join(f'{key}="{_numbers(value)}"' for key, value in fields.items())
-    return f'    <geom name={quoteattr(name)} type="{type}" friction="{friction!r} 0.005 0.0001" {own}/>'
+    kind = f'type="{type}"{_group(ground)}'
+    return f'    <geom name={quoteattr(name)} {kind} friction="{friction!r} 0.005 0.0001" {own}/>'
+
+
+def _group(ground: bool) -> str:
+    """What marks a box that figures step on."""
+    return f' group="{STEPPED_ON}"' if ground else ""
 
 
 def _body(table: BodyTable, path: Path) -> str:
@@ -283,6 +290,8 @@ def _body(table: BodyTable, path: Path) -> str:
         )
     if table.hinge is not None and table.slide is not None:
         raise FileFormatError(f"{here}: it has a hinge and a slide.", path=path, cure="Give one of them.")
+    if table.ground and shape != "box":
+        raise FileFormatError(f"{here}: only a box can be ground.", path=path, cure="Give sides, or leave ground out.")
     turn = rotations.from_rotation_vector(np.radians(table.turn))
     back = rotations.conjugate(turn)
     if table.hinge is not None:
@@ -294,7 +303,8 @@ def _body(table: BodyTable, path: Path) -> str:
     else:
         joint = "<freejoint/>"
     friction = f"{table.friction!r} 0.005 0.0001"
-    geom = f'<geom type="{shape}" size="{_numbers(size)}" mass="{table.mass!r}" friction="{friction}"/>'
+    kind = f'type="{shape}"{_group(table.ground)}'
+    geom = f'<geom {kind} size="{_numbers(size)}" mass="{table.mass!r}" friction="{friction}"/>'
     return (
         f'    <body name={quoteattr(table.name)} pos="{_numbers(table.place)}" quat="{_numbers(turn)}">'
         f"\n      {joint}{geom}\n    </body>"
@@ -307,6 +317,9 @@ def _rope(table: RopeTable, path: Path) -> tuple[list[str], list[str]]:
     span = float(np.linalg.norm(end - start))
     if span < 1e-6:
         raise FileFormatError(f"rope {table.name!r}: start and end are one place.", path=path, cure="Move one of them.")
+    if table.ground and table.width is None:
+        cure = "Give width, or leave ground out."
+        raise FileFormatError(f"rope {table.name!r}: only planks can be ground.", path=path, cure=cure)
     sag = 0.5 * span * np.sqrt((1.0 + table.slack) ** 2 - 1.0)  # it begins as a V, or as a stair where it is upright
     part = np.linspace(0.0, 1.0, table.pieces + 1)[:, None]
     knots = start + part * (end - start) - np.array([0.0, 0.0, sag]) * (1.0 - np.abs(2.0 * part - 1.0))
@@ -320,7 +333,7 @@ def _rope(table: RopeTable, path: Path) -> tuple[list[str], list[str]]:
     for name, length, (a, b) in zip(names, lengths, pairwise(knots)):
         axes = _numbers((*((b - a) / length), *across))
         size = (0.5 * length, half or table.radius, table.radius)
-        shape = 'type="box"' if table.width else 'type="capsule" euler="0 90 0"'
+        shape = f'type="box"{_group(table.ground)}' if table.width else 'type="capsule" euler="0 90 0"'
         sizes = _numbers(size if table.width else (table.radius, 0.5 * length))
         bodies.append(
             f'    <body name={quoteattr(name)} pos="{_numbers(0.5 * (a + b))}" xyaxes="{axes}">\n      <freejoint/>'

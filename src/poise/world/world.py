@@ -32,7 +32,7 @@ from poise.synthesis.controller_file import Wanted
 from poise.synthesis.figure import Settings
 from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, largest_forces, parting, surface_velocities, with_limits
+from poise.world.answers import agree, felt_by, largest_forces, wanted_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream, paces_of
@@ -43,6 +43,7 @@ from poise.world.pacing import Pacing
 from poise.world.saving import Saved, restore, save
 from poise.world.scenes import deck_of, ground_of, inside_figures, overlaps, read_scene, things_of
 from poise.world.thrown import hold, throw
+from poise.world.treads import Pressed, Treads, loads
 
 CLOSE = 1e-4
 """Velocity to which the answers of figures agree with the contacts [m/s]."""
@@ -93,7 +94,10 @@ class World:
         self._cast = cast_of(scene)
         self._drivers = {**(figures or {}), **self._cast.drivers, **(figures or {})}  # those given come first
         self._outside: Figure | None = None
+        self._treads = Treads()
         self._begin([], None)
+        if len(self._treads.boxes):  # figures begin on bodies that have come to rest
+            self._begin([], None)
 
     # --- the beginning
 
@@ -108,8 +112,8 @@ class World:
             InvalidValue: if the scene cannot be read, or one of the figures cannot begin.
         """
         figure = playback.figure
-        self.dt, self.terrain = playback.dt, figure.terrain
-        self._outside = Figure("figure", figure.character, None)
+        self.dt, self.terrain = playback.dt, figure.terrain.bare
+        self._outside = Figure("figure", figure.character, None, figure)
         self._begin([(self._outside, figure.q, figure.v)], way)
         see, returns = self._sight.distance, figure.options.after != "stay"
         self._pacing = Pacing(playback, lambda look: see(0, look, self._paces), sees=True, returns=returns, seed=0)
@@ -142,7 +146,7 @@ class World:
             if driver.character is None:
                 raise InvalidValue(f"Figure {name!r} has no character; give its driver one.")
             self._introduce(driver, len(everyone))
-            driver.begin(driver.character, dt, self.terrain, None)
+            driver.begin(driver.character, dt, self.ground(driver.character), None)
             everyone.append((Figure(name, driver.character, driver), driver.q, driver.v))
         self.figures = figures = tuple(figure for figure, _, _ in everyone)
         self.scale = scale = figures[0].character.leg_scale if figures else 1.0
@@ -157,6 +161,8 @@ class World:
             margin=0.01 * scale, dt=dt, pairs=[CapsulePairs([figure.character]).pairs for figure in figures],
         )  # fmt: skip
         self._sight = Sight(bodies)
+        self._treads.find(bodies)
+        self._pressed: list[Pressed] = []
         self._let_meet()
         own = [] if self.terrain.is_static else [deck_of(self.terrain)]
         prefixes = [f"ground/{c.name}" for c in own] + [f"scene/{c.name}" for c in around.carried]
@@ -197,6 +203,11 @@ class World:
         driver.friction, driver.walls, driver.finders = self.friction, self._cast.walls, self._finders
         driver.seed, driver.room = number, lambda look: self._sight.distance(number, look, self._paces)
 
+    def ground(self, character: Character, terrain: Terrain | None = None) -> Terrain:
+        """The ground as a figure knows it, with the bodies that it can step on; one laid under a clip begins there."""
+        known = self._treads.ground(terrain or self.terrain, character.leg_length)
+        return known if terrain is None else known.begun_at(terrain.origin, terrain.heading, is_lifted=False)
+
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
             self.bodies.let_meet(k, ground=figure.meets_ground)
@@ -233,7 +244,7 @@ class World:
         self._introduce(driver, self.figures.index(figure))
         if driver.character is not None and driver.character.skeleton.names != character.skeleton.names:
             raise InvalidValue(f"The driver is for another skeleton than {name!r} has; fit it to the same character.")
-        driver.begin(character, self.dt, self.terrain, (figure.driver.q.copy(), figure.driver.v.copy()))
+        driver.begin(character, self.dt, self.ground(character), (figure.driver.q.copy(), figure.driver.v.copy()))
         figure.driver = driver
         self._let_meet()
 
@@ -342,11 +353,8 @@ class World:
                 self.drive(name, change)
             else:
                 self.push(name, change)
-        return [self._ask(figure) for figure in self.figures if figure.driver is not None]
-
-    def _ask(self, figure: Figure) -> Lists | None:
-        assert figure.driver is not None
-        return figure.driver.ask([*(push for push in figure.pushes if push.is_on(self.time)), *figure.felt])
+        own = ((figure, figure.driver) for figure in self.figures if figure.driver is not None)
+        return [d.ask([*(push for push in f.pushes if push.is_on(self.time)), *f.felt]) for f, d in own]
 
     def _finish(
         self, lists: Sequence[Lists | None], forces: Sequence[Array], joined: tuple[Array, Array] | None = None
@@ -369,6 +377,7 @@ class World:
                         frame=len(self.track), reason="too fast",
                     )  # fmt: skip
             q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
+        self._pressed = self._treads.pressed(self.bodies, [figure.simulated for figure in self.figures])
         self.time = len(self.track) * self.dt
         self._carry(self.time)
         self._held, energy = throw(self.bodies, self._held, self.time, q, self.v)
@@ -389,7 +398,8 @@ class World:
             if own is not None:
                 self.q[bodies.figure_q[k]], self.v[bodies.figure_v[k]] = own.step.state.q, own.step.state.v
         bodies.move(self.q, self.v)
-        bodies.doze([body for body, push in self._pulls if push.is_on(self.time)] + [one.body for one in self._guided])
+        busy = [body for body, push in self._pulls if push.is_on(self.time)] + [one.body for one in self._guided]
+        bodies.doze(busy + [one.body for one in self._pressed])
         touches = bodies.touches()
         count, least = len(touches.gaps), np.zeros(0)
         for k, own in enumerate(lists):
@@ -401,9 +411,11 @@ class World:
         bodies.stiffen(start[count - len(bodies.apart) : count] / dt)
         self._guided = guide_bodies(bodies, self._guided, self.time, dt)
         answers = bodies.answers(touches)
-        pulls = pulled(bodies, self._pulls, self.time)
+        pulls = pulled(bodies, self._pulls, self.time) + loads(bodies, self._pressed)
         free = bodies.falling(pulls)
-        wanted, largest = self._wanted(touches, count, least)
+        goes = None if self._is_settling else self._carried
+        wanted = wanted_velocities(touches, count, least, bodies.apart, goes, self.time, dt, self.scale)
+        largest = dt * self._most[np.maximum(touches.bodies, -1)].min(axis=1)
         found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
             close=CLOSE * self.scale,
@@ -417,18 +429,6 @@ class World:
         self.v[loose] = found.v[loose]
         return answered, forces
 
-    def _wanted(self, touches: Touches, count: int, limits: Array) -> tuple[Array, Array]:
-        """Relative velocities that count as zero (K, 3) [m/s], and the largest impulse of each contact (K,) [N s].
-
-        The first contacts, so many, are of bodies; the others are joint limits, with their least velocities.
-        """
-        wanted = np.zeros((len(touches.gaps), 3))
-        wanted[:count] = parting(touches.gaps[:count], self.bodies.apart, dt=self.dt, scale=self.scale)
-        wanted[count:, 0] = limits
-        if not self._is_settling:
-            wanted += surface_velocities(touches, self._carried, self.time, self.dt)
-        return wanted, self.dt * self._most[np.maximum(touches.bodies, -1)].min(axis=1)
-
     # --- the state
 
     def _carry(self, time: float) -> None:
@@ -439,6 +439,7 @@ class World:
     def _see(self) -> None:
         self.bodies.move(self.q, self.v)
         self.track.append(self.bodies.places())
+        self._treads.see(self.bodies, self._carried, self.time, self.dt)
         for figure, at in zip(self.figures, self.bodies.figure_q):
             figure.poses.append(self.q[at].copy())
         self._paces = paces_of(self.bodies, self.figures, self.dt)

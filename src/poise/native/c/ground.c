@@ -2,6 +2,7 @@
 #include "core.h"
 
 enum { PLANE, STEPS, GRID };
+static const real LEVEL = 0.8; /* a top whose normal rises by less is no ground */
 
 /* The biquadratic B-spline over a table of control heights, with one ring of neighbors around them. */
 static real grid(const Ground *g, real x, real y, real *along_x, real *along_y) {
@@ -44,7 +45,34 @@ static real grid(const Ground *g, real x, real y, real *along_x, real *along_y) 
     return z + n[8];
 }
 
-real surface(const Ground *g, real x, real y, real *along_x, real *along_y) {
+/* The highest box under a place whose top is ground there, above a height; -1 if none. Its height and slopes are set. */
+static word top_under(const Ground *g, real x, real y, real *z, real *along_x, real *along_y) {
+    word found = -1;
+    for (word b = 0; b < g->boxes; b++) {
+        const real *box = g->tops + 21 * b, *axes = box + 3, *half = box + 12;
+        real dx = x - box[0], dy = y - box[1], low = -INFINITY, high = INFINITY;
+        int side = 0;
+        for (int j = 0; j < 3; j++) { /* the upright line through the place, in the box */
+            real at = axes[j] * dx + axes[3 + j] * dy, way = axes[6 + j];
+            if (fabs(way) < 1e-9) {
+                if (fabs(at) > half[j]) high = -INFINITY;
+                continue;
+            }
+            real one = (-half[j] - at) / way, other = (half[j] - at) / way;
+            low = larger(low, smaller(one, other));
+            if (larger(one, other) < high) high = larger(one, other), side = j;
+        }
+        real up = axes[6 + side];
+        if (!(high >= low && fabs(up) >= LEVEL)) continue;
+        real top = box[2] + high;
+        if (!(top > *z && top <= g->highest)) continue;
+        *z = top, *along_x = -axes[side] / up, *along_y = -axes[3 + side] / up;
+        found = b;
+    }
+    return found;
+}
+
+static real base(const Ground *g, real x, real y, real *along_x, real *along_y) {
     const real *n = g->numbers;
     if (g->kind_of_ground == GRID) return grid(g, x, y, along_x, along_y);
     if (g->kind_of_ground == STEPS) {
@@ -56,6 +84,12 @@ real surface(const Ground *g, real x, real y, real *along_x, real *along_y) {
     *along_x = n[0];
     *along_y = n[1];
     return n[0] * x + n[1] * y + n[2];
+}
+
+real surface(const Ground *g, real x, real y, real *along_x, real *along_y) {
+    real z = base(g, x, y, along_x, along_y);
+    top_under(g, x, y, &z, along_x, along_y);
+    return z;
 }
 
 API void sample(word n, word m, Ground *ground, const real *places, real *heights, real *normals) {
@@ -74,4 +108,14 @@ API void ground_velocities(word n, word m, Ground *ground, const real *places, r
             real moved = own[3 + c] * places[m * k] + own[6 + c] * places[m * k + 1] + own[9 + c];
             velocities[3 * k + c] = ground->kind_of_ground == PLANE ? moved : 0.0; /* only a plane moves */
         }
+    for (word k = 0; k < n && ground->boxes; k++) {
+        real x = places[m * k], y = places[m * k + 1], slopes[2], z = base(ground, x, y, slopes, slopes + 1);
+        word b = top_under(ground, x, y, &z, slopes, slopes + 1);
+        if (b < 0) continue;
+        const real *box = ground->tops + 21 * b, *w = box + 18, way[3] = {x - box[0], y - box[1], z - box[2]};
+        for (int c = 0; c < 3; c++) {
+            int i = (c + 1) % 3, j = (c + 2) % 3;
+            velocities[3 * k + c] = box[15 + c] + w[i] * way[j] - w[j] * way[i];
+        }
+    }
 }

@@ -1,0 +1,109 @@
+"""Ground with boxes on it that figures step on: planks, a seesaw, low steps. It is where these are now."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from poise.core.typing import Array, Index
+from poise.terrain.shapes import Form, Place, Shape
+
+LEVEL = 0.8
+"""A top is ground where its normal rises at least so much [1]: up to 37°."""
+
+
+class Tops(Shape):
+    """Ground on which boxes lie, as one figure knows it.
+
+    A top counts where it is level enough and not higher than a figure can step: so a table is none, but one that it
+    has climbed is.
+
+    Args:
+        base: The ground without them.
+        place: Where that lies.
+        boxes: Who moves them writes here where they are now: middle (3), axes (9, as columns), half sides (3) [m],
+            velocity of the middle [m/s] (3) and angular velocity [rad/s] (3), all in the world, shape (K, 21).
+        step: How much higher than where it stands a figure steps [m].
+
+    Attributes:
+        base, place: As given.
+        level: Height of the ground on which the figure stands [m]; infinite before it does.
+    """
+
+    is_static = False
+    treads = True
+
+    def __init__(self, base: Shape, place: Place, boxes: Array, step: float) -> None:
+        self.boxes, self.level = boxes, math.inf
+        self.base, self.place, self._step = base, place, step
+
+    @property
+    def highest(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.level + self._step
+
+    def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
+        del place
+        below, normals, moving = self.base.at(points, self.place, time)
+        top, height, along_x, along_y = top_under(self.boxes, self.highest, points[:, 0], points[:, 1], below)
+        on = top >= 0
+        usual = self.place.to_world(self.base.normal)
+        normal = np.tile(usual, (len(points), 1)) if normals is None else normals.copy()
+        normal[on] = np.stack([-along_x, -along_y, np.ones(len(points))], axis=1)[on]
+        normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+        velocity = np.zeros((len(points), 3)) if moving is None else moving.copy()
+        box = self.boxes[top[on]]
+        velocity[on] = box[:, 15:18] + np.cross(box[:, 18:], np.column_stack([points, height])[on] - box[:, :3])
+        return height, normal, velocity
+
+    def begun_at(self, place: Array) -> tuple[Tops, float]:
+        """The same for a figure that begins at a place (1, 2), and the height there [m]."""
+        own = Tops(self.base, self.place, self.boxes, self._step)
+        own.level = float(own.at(place, self.place, 0.0)[0][0])
+        return own, own.level
+
+    def under(self, points: Array, time: float) -> Index:
+        """The box on which each of some places (n, 2) lies, −1 where it is other ground, shape (n,)."""
+        below = self.base.at(points, self.place, time)[0]
+        return top_under(self.boxes, self.highest, points[:, 0], points[:, 1], below)[0]
+
+    def form(self, place: Place, time: float) -> Form:
+        del place
+        return self.base.form(self.place, time)
+
+    def scaled(self, size: float) -> Shape:
+        raise NotImplementedError("Ground with bodies on it belongs to a world, which has its own size.")
+
+
+def top_under(boxes: Array, highest: float, x: Array, y: Array, below: Array) -> tuple[Index, Array, Array, Array]:
+    """The highest box under places whose top is ground there.
+
+    An upright line through the place leaves a box through one of its sides, which has to be level enough.
+
+    Args:
+        boxes: See `Tops`, shape (K, 21).
+        highest: Of the tops that count [m].
+        x, y: Places [m], shape (n,).
+        below: Height of the ground without boxes [m], shape (n,).
+
+    Returns:
+        Its number, −1 where there is none; the height of the ground [m], and how the box rises along x and y [1],
+        shapes (n,).
+    """
+    found, z, slopes = np.full(len(x), -1), below.copy(), np.zeros((2, len(x)))
+    for number, box in enumerate(boxes):
+        axes, half = box[3:12].reshape(3, 3), box[12:15]
+        at = (x - box[0])[:, None] * axes[0] + (y - box[1])[:, None] * axes[1]
+        is_across = np.abs(axes[2]) < 1e-9
+        way = np.where(is_across, 1.0, axes[2])
+        ends = np.stack([(-half - at) / way, (half - at) / way])
+        low = np.where(is_across, -np.inf, ends.min(axis=0)).max(axis=1)
+        leaves = np.where(is_across, np.inf, ends.max(axis=0))
+        side, high = leaves.argmin(axis=1), leaves.min(axis=1)
+        up = axes[2, side]
+        top = box[2] + high
+        counts = (high >= low) & (np.abs(up) >= LEVEL) & (top > z) & (top <= highest)
+        counts &= ~(is_across & (np.abs(at) > half)).any(axis=1)
+        found[counts], z[counts] = number, top[counts]
+        slopes[:, counts] = (-axes[:2, side] / np.where(up == 0.0, 1.0, up))[:, counts]
+    return found, z, slopes[0], slopes[1]

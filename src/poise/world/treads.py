@@ -1,0 +1,111 @@
+"""What figures step on among the bodies: boxes marked as ground, where they are now, and what feet press them with.
+
+A figure that plays a clip stands on ground by its own step, which finds the forces at its feet. Where the ground is a
+body, the body gets the opposite of these forces in the next step, at the places where they acted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from poise.core import rotations
+from poise.core.typing import Array
+from poise.filter.filter import SimulatedCharacter
+from poise.physics.mujoco_bodies import Bodies
+from poise.physics.mujoco_scene import is_tread
+from poise.terrain import Terrain
+from poise.terrain.shapes import NO_BOXES
+from poise.terrain.tops import Tops
+
+STEP = 0.4
+"""A figure steps up by this part of its leg at most."""
+
+
+class Pressed(NamedTuple):
+    """A force on a body under a foot.
+
+    Attributes:
+        body: Its index.
+        offset: Where it acts, in the body's frame [m], shape (3,).
+        force: [N], shape (3,).
+    """
+
+    body: int
+    offset: Array
+    force: Array
+
+
+class Treads:
+    """The boxes of a scene that are ground to figures: geoms of group `STEPPED_ON`.
+
+    Attributes:
+        boxes: Where they are now and how they move, see `terrain.tops.Tops`, shape (K, 21). The grounds of all figures
+            read this array.
+    """
+
+    def __init__(self) -> None:
+        self.boxes = NO_BOXES
+
+    def find(self, bodies: Bodies) -> None:
+        """Find them in a model; it is called again where the same scene is in another one."""
+        m, _ = bodies.engine
+        self._geoms = np.flatnonzero(is_tread(m))
+        self._bodies = bodies.geom_body[self._geoms]
+        if len(self.boxes) != len(self._geoms):
+            self.boxes = np.zeros((len(self._geoms), 21))
+
+    def see(
+        self, bodies: Bodies, carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]], time: float,
+        dt: float,
+    ) -> None:  # fmt: skip
+        """Take over where the bodies are in the state last moved to, at a time [s]; of those carried, how they go."""
+        if not len(self._geoms):
+            return
+        m, d = bodies.engine
+        out, own = self.boxes, self._bodies
+        out[:, :3], out[:, 3:12], out[:, 12:15] = (a[self._geoms] for a in (d.geom_xpos, d.geom_xmat, m.geom_size))
+        spin, speed = d.cvel[own, :3], d.cvel[own, 3:]
+        out[:, 15:18] = speed + np.cross(spin, out[:, :3] - d.subtree_com[m.body_rootid[own]])
+        out[:, 18:] = spin
+        for body, pose in carried:
+            if (mine := np.flatnonzero(own == body)).size:
+                (place, turn), (after, later) = pose(time), pose(time + dt)
+                spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / dt
+                out[mine, 15:18] = (after - place) / dt + np.cross(spin, out[mine, :3] - place)
+                out[mine, 18:] = spin
+
+    def ground(self, terrain: Terrain, leg: float) -> Terrain:
+        """A ground with these boxes on it, for a figure with legs so long [m]."""
+        return terrain.topped(self.boxes, STEP * leg) if len(self.boxes) else terrain
+
+    def pressed(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> list[Pressed]:
+        """What figures have pressed on bodies with, in the step that they just solved from the state last moved to.
+
+        Where a figure stands now decides how high it may step next.
+        """
+        out: list[Pressed] = []
+        for figure in figures:
+            last = None if figure is None else figure.last
+            if figure is None or last is None or last.frame != figure.frame:
+                continue
+            shape, points = figure.terrain.shape, last.step.contacts.points
+            if not isinstance(shape, Tops) or not len(points):
+                continue
+            shape.level = float(figure.problem.heights[points].max())
+            under = shape.under(figure.state.centers[points, :2], figure.time)
+            for k in np.flatnonzero(under >= 0).tolist():
+                body, force = int(self._bodies[under[k]]), last.result.forces[k]
+                if bodies.is_loose(body) and force.any():
+                    out.append(Pressed(body, bodies.offset(body, figure.state.points[points[k]]), -force))
+        return out
+
+
+def loads(bodies: Bodies, pressed: Sequence[Pressed]) -> Array:
+    """Generalized force of what feet press with, shape (nv,)."""
+    out = np.zeros(bodies.nv)
+    for body, offset, force in pressed:
+        out += bodies.point(body, offset)[1].T @ force
+    return out
