@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from poise.core.units import GRAVITY
+from poise.goals.course import begin_track, course, lean_in
 from poise.goals.running import LAG, LONGER, MOST_AHEAD, Bounce, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
+from poise.goals.stepping import foot_in_air
 from poise.synthesis.run import SynthesisResult, synthesize
 from poise.synthesis.world import World
 from tests.clips import first_cases
@@ -146,6 +149,50 @@ def test_a_figure_that_is_too_fast_puts_its_foot_farther_ahead() -> None:
         ahead = float((place.target(observed, "left", 0.0) - observed.com[:2])[0])
         wanted = (0.5 * time_on_ground(0.17, 0.055) + LAG + 0.1) * tempo * float(observed.com_velocity[0])
         assert ahead == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_foot_that_is_late_stays_up_until_it_has_come_past_the_body() -> None:
+    observed = observation_of((0.0, 0.0), "run")
+    swap_legs(observed)
+    place = PlaceFoot(1.0, 0.17, 0.055, swings=0.45, lift=0.2)
+    foot, low = foot_in_air(observed, "left"), observed.state.points[observed.body.feet["left"], 2].min()
+    rises = []
+    for ahead in (0.3, 0.0, -0.4, -0.8):
+        there = foot._replace(place=np.array([observed.com[0] + ahead, observed.com[1], low]), velocity=np.zeros(3))
+        rises.append(place._swing(observed, there, 0.05))
+    assert rises[0] == pytest.approx(rises[1], abs=20.0), "it comes down by the clock where it is in time"
+    assert rises[0] < rises[2] < rises[3], "by the clock alone it came down behind, and tripped"
+
+
+def test_a_track_bends_and_who_runs_on_it_leans_in() -> None:
+    for radius in (6.0, -6.0):
+        observed = observation_of((2.0, 0.0), "run")
+        assert np.array_equal(course(observed), observed.body.forward)
+        assert not lean_in(observed).any()
+        begin_track(observed, radius)
+        np.testing.assert_allclose(course(observed), observed.body.forward, atol=1e-12)
+        scale, inward = observed.body.scale, math.copysign(1.0, radius)
+        speed = float(observed.com_velocity[0])
+        np.testing.assert_allclose(lean_in(observed), [0.0, speed**2 / (radius * scale * GRAVITY)], rtol=1e-6)
+        x, y, own = observed.memory["track"]
+        observed.memory["track"] = (x, y - inward, own)  # the figure is 1 m outside of it now, or inside
+        assert course(observed)[1] * inward < 0.0
+        observed.memory["track"] = (x, y + inward, own)
+        assert course(observed)[1] * inward > 0.0
+        observed.memory["track"] = (x - abs(own), y - own, own)  # it is a quarter further on
+        np.testing.assert_allclose(course(observed), [0.0, inward, 0.0], atol=0.01)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("radius", [6.0, -6.0])
+def test_a_runner_runs_round_a_bend(radius: float) -> None:
+    result = synthesize("run", options={"radius": radius}, seconds=9.0)
+    require_physics(result)
+    own = radius * result.character.leg_scale
+    away = result.q[:, :2] - result.q[0, :2] - [0.0, own]
+    assert np.abs(np.hypot(*away.T)[300:] - abs(own)).max() < 0.8
+    turned = np.unwrap(np.arctan2(away[:, 1], away[:, 0]))
+    assert math.copysign(1.0, radius) * (turned[-1] - turned[0]) > math.radians(80.0)
 
 
 def test_a_figure_that_never_gets_as_fast_as_asked_learns_only_so_much() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from poise.body.anthropometry import PERSON_MASS
 from poise.body.character import V_SIZES
 from poise.core.units import GRAVITY
+from poise.goals.course import course, lean_in
 from poise.goals.goal import HORIZON, UP, Goal, axis_toward, bodies_named, cross, place_toward, slowing, toward
 from poise.goals.observation import Observation
 from poise.step import AtLeast, Objective
@@ -130,6 +131,7 @@ class Upright(Goal):
             left = np.array([-observed.heading[1], observed.heading[0]])
             side = {"left": 1.0, "right": -1.0}.get(observed.memory.get("stance", ""), 0.0)
             lean = np.tan(np.radians(self.ahead)) * observed.heading + np.tan(np.radians(self.aside)) * side * left
+            lean += lean_in(observed)
             up = np.array([*lean, 1.0]) / np.sqrt(1.0 + lean @ lean)
         for name in self.bodies:
             for body in bodies_named(observed, name):
@@ -140,7 +142,7 @@ class Upright(Goal):
 
 @dataclass(frozen=True)
 class Facing(Goal):
-    """Bodies, by default the pelvis, keep the heading they had when the run began.
+    """Bodies, by default the pelvis, keep the heading they had when the run began, or that of the figure's track.
 
     Attributes:
         weight: Against the second rate of the axis that points ahead.
@@ -153,10 +155,10 @@ class Facing(Goal):
     bodies: tuple[str, ...] = ("pelvis",)
 
     def objectives(self, observed: Observation) -> list[Objective]:
-        body, out = observed.body, []
+        body, ahead, out = observed.body, course(observed), []
         for b in (b for name in self.bodies for b in ([0] if name == "pelvis" else bodies_named(observed, name))):
             axis = cross(body.left_axes[b], body.up_axes[b])
-            out.append(axis_toward(observed, b, axis, body.forward, self.weight, self.horizon, "facing"))
+            out.append(axis_toward(observed, b, axis, ahead, self.weight, self.horizon, "facing"))
         return out
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 from poise.goals.conditions import Condition
+from poise.goals.course import begin_track, course, lean_in
 from poise.goals.goal import Goal, axis_toward, bodies_named, reads, writes
 from poise.goals.living import left_of, turned
 from poise.goals.observation import Observation
@@ -49,6 +50,9 @@ LAG = 0.055
 """So long after a foot touched it begins to bear: it is placed farther ahead by the way in this time [s]."""
 LEG, SOLE = 0.9, 0.06
 """Length of a leg in parts of the height of the mass center; how far an ankle is behind the middle of a sole [m]."""
+BEHIND, HIGHEST = 0.8, 1.0 / 3.0
+"""A foot this far behind the center of mass is at its highest [m], which it is in this part of its swing [1]; the last
+of its height it loses as it comes past."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
 BEGINS, RAMP = 0.5, 0.5
@@ -81,7 +85,7 @@ def _asked_speed(observed: Observation, speed: float) -> float:
 
 def _asked_velocity(observed: Observation, speed: float) -> Array:
     """The velocity asked for in the plane [m/s], shape (2,)."""
-    return _asked_speed(observed, speed) * observed.body.forward[:2]
+    return _asked_speed(observed, speed) * course(observed)[:2]
 
 
 def _flight(observed: Observation, flight: float, speed: float) -> float:
@@ -92,7 +96,7 @@ def _flight(observed: Observation, flight: float, speed: float) -> float:
 def _pushes_ahead(observed: Observation, toes: float, speed: float) -> Array:
     """From the middle of the sole to where the leg pushes [m], shape (2,)."""
     fast = (_asked_speed(observed, speed) / observed.body.tempo - STEADY) / FADES
-    return toes * observed.body.scale * min(max(1.0 - fast, 0.0), 1.0) * observed.body.forward[:2]
+    return toes * observed.body.scale * min(max(1.0 - fast, 0.0), 1.0) * course(observed)[:2]
 
 
 @reads("swing")
@@ -146,10 +150,10 @@ def _take_off(observed: Observation, stance: str, speed: float) -> None:
     memory = observed.memory
     if "landed" in memory:
         memory["on_ground"] = observed.time - memory["landed"]
-        wrong = float((observed.com_velocity[:2] - _asked_velocity(observed, speed)) @ observed.body.forward[:2])
+        wrong = float((observed.com_velocity[:2] - _asked_velocity(observed, speed)) @ course(observed)[:2])
         most = MOST_AHEAD * observed.body.scale
         memory["ahead"] = min(max(memory.get("ahead", 0.0) + LEARNS * observed.body.tempo * wrong, -most), most)
-    reach = 0.5 * memory.get("on_ground", 0.0) * max(float(observed.com_velocity[:2] @ observed.body.forward[:2]), 0.0)
+    reach = 0.5 * memory.get("on_ground", 0.0) * max(float(observed.com_velocity[:2] @ course(observed)[:2]), 0.0)
     reach = min(max(reach - SOLE * observed.body.scale, 0.0), 0.5 * observed.body.com_height)
     leg = LEG * observed.body.com_height
     memory["lower"] = leg - math.sqrt(leg**2 - reach**2)
@@ -157,8 +161,9 @@ def _take_off(observed: Observation, stance: str, speed: float) -> None:
 
 
 @writes("swing")
-def swap_legs(observed: Observation, *, speed: float = 0.0) -> None:
-    """The leg that swung carries next: memory "swing" and "stance"; and how long it was on the ground."""
+def swap_legs(observed: Observation, *, speed: float = 0.0, radius: float = 0.0) -> None:
+    """The leg that swung carries next: memory "swing" and "stance"; how long it was on the ground; first, the track."""
+    begin_track(observed, radius)
     _take_off(observed, OTHER[observed.memory.get("stance", "left")], speed)
 
 
@@ -190,7 +195,8 @@ class PlaceFoot(Goal):
     """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
 
     The place is seen from where the center of mass will be at landing. The foot is nearly at rest as it lands
-    (ground-speed matching, `LATE`). It rises at once as it leaves the ground and is highest after a third of its swing.
+    (ground-speed matching, `LATE`). It rises at once as it leaves the ground, is highest after a third of its swing,
+    and stays up while it is late.
 
     Attributes:
         weight: Against the foot's acceleration.
@@ -236,8 +242,14 @@ class PlaceFoot(Goal):
     def _swing(self, observed: Observation, foot: SwingFoot, left: float) -> float:
         """Upward acceleration along the arc of a foot that lands in so long [m/s²]."""
         body, swings, horizon = observed.body, self.swings * observed.body.tempo, self.horizon * observed.body.tempo
-        phase = min(max(1.0 - left / swings, 0.0), 1.0)
-        lift, rate = 6.75 * self.lift * body.scale, 1.0 / swings  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
+        phase, rate = min(max(1.0 - left / swings, 0.0), 1.0), 1.0 / swings
+        # a late foot stays up until it comes past the body: by the clock alone it came down behind, and tripped
+        away, moves = foot.place - observed.com, foot.velocity - observed.com_velocity
+        ahead, pace = (float(x[:2] @ course(observed)[:2]) / (BEHIND * body.scale) for x in (away, moves))
+        by_place = 1.0 + (1.0 - HIGHEST) * ahead
+        if phase > HIGHEST and by_place < phase:
+            phase, rate = max(by_place, HIGHEST), (1.0 - HIGHEST) * max(pace, 0.0) if by_place > HIGHEST else 0.0
+        lift = 6.75 * self.lift * body.scale  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
         height = observed.ground_height_below(self.foot) + lift * phase * (1.0 - phase) ** 2
         speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
         bend = lift * rate**2 * (6.0 * phase - 4.0)
@@ -274,9 +286,10 @@ class PlaceFoot(Goal):
         tempo, v = observed.body.tempo, observed.com_velocity[:2]
         ahead = (0.5 * self._on_ground(observed) + LAG * tempo) * v
         ahead += self.gain * tempo * (v - _asked_velocity(observed, self.speed))
-        ahead += observed.memory.get("ahead", 0.0) * observed.body.forward[:2]
+        ahead += observed.memory.get("ahead", 0.0) * course(observed)[:2]
         ahead -= _pushes_ahead(observed, self.toes, self.speed)
         aside = self.aside * observed.body.scale * outward(observed, side)
+        aside -= self.height * observed.body.com_height * lean_in(observed)
         return observed.com[:2] + left * v + ahead + aside
 
 
@@ -296,7 +309,9 @@ class Straight(Goal):
 
     def objectives(self, observed: Observation) -> list[Objective]:
         body = observed.body
-        left = left_of(body.forward)
+        left = left_of(course(observed))
+        left[2] -= float(lean_in(observed) @ left[:2])
+        left /= np.linalg.norm(left)
         own = [b for name in self.bodies for b in bodies_named(observed, name)]
         return [axis_toward(observed, b, body.left_axes[b], left, self.weight, self.horizon, "straight") for b in own]
 

@@ -212,7 +212,7 @@ def _run(options: Options) -> Scenario:
         for foot in ("stance", "swing")
     )
     limbs = (MirrorHips(style.arms, ARMS_SWING, aside=ARMS_ASIDE), Bent(0.3, ("left_elbow", "right_elbow"), -95.0))
-    take_off = partial(swap_legs, speed=options["speed"])
+    take_off = partial(swap_legs, speed=options["speed"], radius=options["radius"])
     machine = _machine("run", take_off, style, Bounce(3000.0, *gait, style.on_ground, toes=TOES), places, limbs, LIGHT)
     return Scenario((Role(machine),), floor(options["friction"]), 10.0, "side")
 
@@ -243,10 +243,13 @@ TUNED = {
 """Fields of `Style` that are options of the runner, so that a tuner can find them."""
 RUN = Behavior(
     "run",
-    "Run straight ahead at a given speed.",
+    "Run at a given speed, straight ahead or round a bend.",
     _run,
     {
         **_options(2.0, 4.0, 0.111, 0.0623),
+        "radius": Option(
+            0.0, "of a track that bends to the left, to the right if negative; 0 is straight", "m", -1000.0, 1000.0
+        ),
         "lift": Option(0.2, "how high a foot swings", "m", 0.0, 0.5),
         **TUNED,
     },
