@@ -406,12 +406,12 @@ def test_a_figure_that_cannot_run_fails_and_its_shape_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["synthesize", "run", "-o", str(tmp_path / "run.bvh"), "--seconds", "1.8", "--overwrite"]
-    figure = ["-c", str(MOTIONS / "gltf" / "cesium_man.gltf")]
+    figure = ["-c", str(MOTIONS / "gltf" / "greenman.glb")]
     assert run([*words, *figure]) == 1
     shown = capsys.readouterr()
-    assert "run failed: it fell at 1.5" in shown.err
-    assert "1.16 m high and its feet stand 0.27 m apart" in shown.err
-    assert "which is 1.7 m/s with legs of 0.61 m" in shown.out
+    assert "run failed: it never left the ground" in shown.err
+    assert "1.13 m high and its feet stand 0.24 m apart" in shown.err
+    assert "which is 2.2 m/s with legs of 0.99 m" in shown.out
     assert (tmp_path / "run.bvh").exists()
     assert run([*words, *figure, "--push", "chest 5 0 0 @0.1+0.1"]) == 0, "who is pushed may fall"
     assert run(words) == 0
