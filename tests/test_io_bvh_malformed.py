@@ -70,6 +70,7 @@ def refused(folder: Path, text: str | bytes, match: str | None = None, line: int
         ("}\nMOTION", "MOTION", "The hierarchy ends where", None),
         ("}\nMOTION", "}\nROOT second\n{\n}\nMOTION", "second ROOT", None),
         ("MOTION\n", "MOTIONS\n", "'MOTIONS' stands after", None),
+        ("MOTION\n", "", "The line MOTION is missing", None),
         ("Frames: 5\n", "", "'Frames:' and a number", None),
         ("Frames: 5\n", "Frames: five\n", "not a whole number", None),
         ("Frames: 5\n", "Frames: -5\n", "not a whole number", None),

@@ -14,7 +14,7 @@ from poise.body import fit
 from poise.check.clip import findings_of
 from poise.cli.app import run
 from poise.core import rotations
-from poise.edit import vary
+from poise.edit import ballistic, spin, vary
 from poise.samples import sample_path
 from tests.clips import sample_clip
 from tests.planted import turned
@@ -229,3 +229,13 @@ def test_one_clip_of_a_file_is_varied(walk: poise.Motion, tmp_path: Path, capsys
     assert row["file"].endswith(".gltf")
     assert run([*words, "--clip", "first"]) == 2
     assert "names a clip" in capsys.readouterr().err
+
+
+def test_a_flight_that_a_push_presses_down_falls_as_gravity_asks() -> None:
+    """What `mend` gives to `ballistic` and `spin` is what a variant's flights are given to them for, gravity too."""
+    hop = poise.load(sample_path("hover_hop.bvh"))
+    hop = spin(ballistic(hop, verify=False).motion, verify=False).motion
+    (flight,) = poise.analyze(hop).flights
+    push = poise.Push("pelvis", (0.0, 0.0, -800.0), float(hop.times[flight.first]), 0.54)
+    tried = vary.make(hop, fit(hop), vary.Variant(pushes=(push,)), findings_of(hop), poise.World)
+    assert not vary.reasons(tried)  # gravity 2.01 g before

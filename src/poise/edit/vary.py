@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,9 +17,11 @@ from poise.body.character import Character
 from poise.check.clip import findings_of
 from poise.check.finding import Finding
 from poise.core import rotations
+from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.edit.ballistic import ballistic
+from poise.edit.mend import MENDERS
 from poise.edit.report import new_findings, turns_as_far
 from poise.edit.retime import retime
 from poise.edit.scale import scale
@@ -42,8 +45,8 @@ APART = 5.0
 """A variant nearer to another than this many times the noise is the same motion again."""
 MOST_RESPONSIVE = 1.6
 """Responsiveness is drawn between the inverse of this and this, evenly in its logarithm [1]."""
-FLIGHT_FINDINGS = ("arc", "track", "drift", "spin")
-"""Findings of flights whose path or angular momentum is not that of free flight."""
+FLIGHT_FINDINGS = frozenset(f for m in MENDERS if m.name in ("ballistic", "spin") for f in m.findings)
+"""Findings of flights whose path, gravity or angular momentum is not that of free flight: those that `make` mends."""
 OFFSETS = {"arm": 35.0, "tail": 35.0, "neck": 18.0, "spine": 10.0}
 """How far a style turns the first two joints of a limb, rms [deg]."""
 
@@ -264,8 +267,9 @@ def make(
     faults = own_faults(before, source, result)
     # a push or a style in the air changes the path and the angular momentum of a flight
     if faults and all(f.name in FLIGHT_FINDINGS for f in faults):
-        result = spin(ballistic(result, verify=False).motion, verify=False).motion
-        faults = own_faults(before, source, result)
+        with suppress(InvalidValue):  # a flight that nothing can mend stays at fault
+            result = spin(ballistic(result, verify=False).motion, verify=False).motion
+            faults = own_faults(before, source, result)
     return Tried(result, faults)
 
 

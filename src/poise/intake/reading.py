@@ -229,7 +229,7 @@ def _up(figure: Figure, custom: Custom, evidence: dict[str, Evidence], warnings:
         reason = f"the custom of {custom.kind}; {up} is the likelier, but not surely ({reason})"
         up = usual
     if answer.confidence < SURE:
-        warnings.append(f"The up axis {up} is a guess ({reason or 'nothing shows it'}); set it with --up.")
+        warnings.append(f"The up axis is a guess, {up}. Give another with --up; poise info says why.")
     sure = answer.confidence if up == answer.value else 1.0 - answer.confidence
     evidence["up"] = Evidence(up, round(sure, 2), reason or f"the custom of {custom.kind}")
     return up
@@ -276,9 +276,10 @@ def _unit(
     reason += f"; against it: {doubts}" if doubts else ""
     evidence["unit"] = Evidence(unit, round(confidence, 2), reason)
     if confidence < SURE:
+        legs = f", for legs of {figure.leg * unit:.2f} m" if figure.anatomy.legs else ""
         warnings.append(
-            f"The unit is a guess ({reason}); set it with --unit m, dm, cm, mm, inch, ft, cmu or a number, or the "
-            "figure's size with --height."
+            f"The unit is a guess, {UNIT_WORDS[unit_name(unit) or 'm']}{legs}. Give another with --unit, or the "
+            "figure's size with --height 1.8m; poise info says why."
         )
     elif _is_odd_person(figure, unit):
         warnings.append(

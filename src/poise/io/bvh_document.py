@@ -335,6 +335,9 @@ class _Scanner:
             self.position = rest.start()
             if rest.group().upper() == "ROOT":
                 raise self.fault("A second ROOT; one skeleton is read per file.", cure="Split the file in two.")
+            if rest.group().upper().startswith("FRAME"):
+                problem = f"The line MOTION is missing: {rest.group()[:40]!r} follows the hierarchy at once."
+                raise self.fault(problem, cure="Add the line, or export the clip anew.")
             raise self.fault(f"{rest.group()[:40]!r} stands after the last '}}' of the hierarchy.")
         return tuple(self.joints), tuple(self.end_sites)
 
