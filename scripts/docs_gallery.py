@@ -58,6 +58,14 @@ SHOWS = (
          "--push 'Head -400 0 0 @6+0.2'"),
     Show("dive", "A dive onto a pile of foam", "Pushed in its somersault, the diver flies on and misses the middle.",
          "poise simulate dive.bvh --floor 0 --scene foam.toml --push 'Spine1 0 -150 0 @1.75+0.15'"),
+    Show("run", "A run on rough ground", "Hills of a meter, under a run that was made from goals alone.",
+         "poise simulate run.bvh --terrain rough:1,1"),
+    Show("shove", "A walker is shoved hard", "The push changes where it goes, and the body reacts.",
+         "poise walk walker.npz --speed 1 --seconds 8 --push 'Spine1 0 700 0 @3+0.2'"),
+    Show("balls", "Hit by balls", "A heavy one at the chest, a football at the head.",
+         "poise simulate walk.bvh --scene balls.toml"),
+    Show("bump", "A bump in a doorway", "Two who do not look where they go push past each other.",
+         "poise world bump.toml --seconds 6"),
     Show("hop", "A hop that hangs in the air", "The edit makes it fall as gravity asks.",
          "poise edit ballistic hover_hop.bvh"),
 )  # fmt: skip
@@ -112,4 +120,4 @@ def _record(show: Show) -> None:
 
 
 def _ending(show: Show) -> str:
-    return ".glb" if ".toml" in show.command else ".bvh"
+    return ".glb" if " -c " in show.command else ".bvh"

@@ -1,6 +1,7 @@
-"""Draw the clips of the gallery that do not come with the package: `python scripts/make_clips.py [FOLDER]`.
+"""Make the clips of the gallery that do not come with the package: `python scripts/make_clips.py [FOLDER]`.
 
-As the bundled samples, they are computed from the numbers in `scripts/samples`; no captured motion goes in.
+As the bundled samples, they are computed from the numbers in `scripts/samples`; the run is made from goals alone, and
+the walking controller from the bundled walk. No captured motion goes in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 
 from samples import bvh, dive
 from samples.figure import Array, Figure
+
+import poise
 
 AUTHORS: dict[str, Callable[[], tuple[Figure, Array, Array, int]]] = {"dive": dive.dive}
 
@@ -24,6 +27,8 @@ def main() -> None:
         path = folder / f"{name}.bvh"
         bvh.write(path, bvh.text(figure.skeleton, bvh.channels(translations, local), fps))
         print(f"{path}: {len(translations) / fps:.1f} s")
+    poise.save(poise.synthesize("run", seconds=6.0).motion, folder / "run.bvh")
+    poise.locomotion.build([poise.load(poise.sample_path("walk"))]).save(folder / "walker.npz")
 
 
 if __name__ == "__main__":

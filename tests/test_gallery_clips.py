@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
 import warnings
 from pathlib import Path
@@ -29,6 +30,34 @@ def script() -> dict[str, Any]:
         return runpy.run_path(str(ROOT / "scripts" / "make_clips.py"))
     finally:
         sys.path.remove(str(ROOT / "scripts"))
+
+
+@pytest.mark.long
+def test_a_walker_is_hit_by_balls_and_walks_on() -> None:
+    walk = poise.load(poise.sample_path("walk"))
+    hit = poise.simulate(walk, world=poise.World(SCENES / "balls.toml"))
+    moved = np.linalg.norm(hit.motion.translations[:, 0] - walk.translations[:, 0], axis=1)
+    first, second = moved[round(1.35 * 60) : round(2.5 * 60)].max(), moved[round(2.7 * 60) : round(4.0 * 60)].max()
+    assert moved[: round(1.3 * 60)].max() < 2e-3
+    assert 0.04 < first < 0.2
+    assert second < first
+    assert moved[-1] < 0.02
+
+
+@pytest.mark.long
+def test_two_bump_in_a_doorway_and_get_through(tmp_path: Path) -> None:
+    for file in (SCENES / "bump.toml", poise.sample_path("walk")):
+        shutil.copy(file, tmp_path)
+    world = poise.World(tmp_path / "bump.toml")
+    for _ in range(500):
+        world.step()
+    report = world.report()
+    assert report["contacts_mean"] > 0.2  # they touch
+    assert report["penetration_max_m"] < 0.035
+    ada, bob = (world.motion(name).translations[-1, 0] for name in ("ada", "bob"))
+    assert ada[0] > 3.0  # beyond the door
+    assert bob[0] < 2.0
+    assert min(ada[2], bob[2]) > 0.8
 
 
 def drawn(script: dict[str, Any], name: str, folder: Path) -> Motion:
