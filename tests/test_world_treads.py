@@ -122,7 +122,16 @@ def test_tops_equal_the_twin_and_the_plain_ground(spec: str) -> None:
         (ground_velocities.twin if twin else ground_velocities)(block, points, velocity)
         seen.append((height, normal, velocity))
     seen.append(ground.sample(points))
-    assert (shape.under(points, 0.0) >= 0).mean() > 0.2
+    for function, outs in ((sample, [(400,), (400, 3)]), (ground_velocities, [(400, 3)])):
+        high = np.column_stack([points, np.linspace(-1.0, 2.0, 400)])
+        fast, plain = [np.empty(o) for o in outs], [np.empty(o) for o in outs]
+        function(block, high, *fast)
+        function.twin(block, high, *plain)
+        for mine, theirs in zip(fast, plain, strict=True):
+            assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+    top = np.column_stack([points, seen[0][0]])
+    assert (shape.under(top, 0.0) >= 0).mean() > 0.2
+    assert (shape.under(top - np.array([0.0, 0.0, 2.5]), 0.0) < 0).all(), "beneath them"
     for other in seen[1:]:
         for mine, theirs in zip(seen[0], other, strict=True):
             assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
@@ -147,6 +156,18 @@ def test_a_walker_tips_a_seesaw_and_walks_down_its_other_side(tmp_path: Path, wa
     assert figure.fall is None
     assert roots[-1] > 4.3
     assert max(depths) < 0.03
+
+
+def test_who_goes_below_a_plank_is_not_thrown_onto_it(tmp_path: Path, walk: Motion) -> None:
+    world = world_of(tmp_path, SEESAW.replace("turn = [0, -7, 0]", "turn = [0, 7, 0]"), walk)
+    hardest = 0.0
+    for _ in range(300):
+        world.step()
+        figure = world.figures[0].simulated
+        assert figure is not None
+        assert figure.last is not None
+        hardest = max(hardest, float(np.abs(figure.last.result.forces).sum()))
+    assert hardest < 12000.0
 
 
 def test_a_rope_bridge_sags_under_a_walker(tmp_path: Path, walk: Motion) -> None:
@@ -282,3 +303,39 @@ def test_two_figures_share_a_bridge(tmp_path: Path) -> None:
         assert simulated is not None
         assert simulated.fall is None
     assert world.q[world.bodies.figure_q[0]][0] > world.q[world.bodies.figure_q[1]][0] + 0.8
+
+
+def test_a_platform_that_rocks_and_a_lift_carry_a_walker(tmp_path: Path, walk: Motion) -> None:
+    rocker = """
+[[bodies]]
+name = "rocker"
+place = [2.4, 0.0, 0.12]
+sides = [3.0, 1.0, 0.06]
+mass = 40.0
+hinge = {axis = [1, 0, 0], place = [2.4, 0.0, 0.12]}
+ground = true
+
+[[boxes]]
+name = "lift"
+place = [5.4, 0.0, 0.07]
+sides = [2.6, 2.0, 0.14]
+ground = true
+
+[[events]]
+move = "lift"
+keys = [{time = 4.0}, {time = 5.2, shift = [0.0, 0.3, 0.25], turn = [0, -6, 0]}]
+"""
+    world = world_of(tmp_path, rocker, walk)
+    angles, depths = [], []
+    for _ in range(520):
+        world.step()
+        angles.append(float(world.q[world.bodies.figure_q[0].stop]))
+        depths.append(depth_of_feet(world))
+    assert max(angles) > np.radians(3.0), "it rocks from foot to foot"
+    assert min(angles) < np.radians(-3.0)
+    assert max(depths) < 0.04
+    figure = world.figures[0].simulated
+    assert figure is not None
+    assert figure.fall is None
+    assert world.q[1] > 0.2, "the lift takes it aside"
+    assert world.q[2] > 1.25, "and up"

@@ -165,7 +165,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         rows, columns, boxes: word  of the table; and boxes on it, whose tops are ground too
         numbers: real[12]  place, size and motion; see terrain/ground.py
         table: real[rows, columns]  control heights [m]
-        highest: real  of these tops that count [m]
+        highest, beneath: real  of these tops that count; a point so far below one is beneath the box [m]
         tops: real[boxes, 21]  of each: middle, axes (columns), half sides, velocity, angular velocity
     """),
     # the undisturbed character at one instant; see filter/reference.py

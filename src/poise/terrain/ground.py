@@ -30,7 +30,7 @@ class PlacedGround:
         self.block.kind_of_ground, self.block.table = kind, table
         self.block.numbers[:] = 0.0
         self.block.numbers[: len(numbers)] = numbers
-        self.block.tops[:], self.block.highest = self._shape.boxes, self._shape.highest
+        self._write_tops(self.block)
 
     def _made(self, time: float) -> Block:
         kind, numbers, table = self._shape.form(self._place, time)
@@ -38,14 +38,20 @@ class PlacedGround:
         sizes = {"kind_of_ground": kind, "rows": rows, "columns": columns, "boxes": len(self._shape.boxes)}
         block = Block("Ground", sizes, {"table": table})
         block.numbers[: len(numbers)] = numbers
-        block.tops[:], block.highest = self._shape.boxes, self._shape.highest
+        self._write_tops(block)
         return block
+
+    def _write_tops(self, block: Block) -> None:
+        block.tops[:], block.highest, block.beneath = self._shape.boxes, self._shape.highest, self._shape.beneath
 
 
 @compiled("Ground *ground, const real places[n][m], real heights[n], real normals[n][3]")
 def sample(ground, places, heights, normals):
-    """Height (n,) [m] and upward unit normal (n, 3) of the ground under places (n, 2 or 3) [m]."""
-    heights[:], along_x, along_y = surface(ground, places[:, 0], places[:, 1])
+    """Height (n,) [m] and upward unit normal (n, 3) of the ground under places (n, 2 or 3) [m].
+
+    A place with a height may be beneath a box on the ground.
+    """
+    heights[:], along_x, along_y = surface(ground, places[:, 0], places[:, 1], _most(ground, places))
     normals[:] = np.stack([-along_x, -along_y, np.ones(len(places))], axis=1)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
 
@@ -58,19 +64,27 @@ def ground_velocities(ground, places, velocities):
     velocities[:] = moved if ground.kind_of_ground == PLANE else 0.0
     if ground.boxes:
         x, y = places[:, 0], places[:, 1]
-        top, height, _, _ = top_under(ground.tops, ground.highest, x, y, base(ground, x, y)[0])
+        top, height, _, _ = top_under(ground.tops, _most(ground, places), x, y, base(ground, x, y)[0])
         on = top >= 0
         box = ground.tops[top[on]]
         way = np.stack([x[on], y[on], height[on]], axis=1) - box[:, :3]
         velocities[on] = box[:, 15:18] + np.cross(box[:, 18:], way)
 
 
-def surface(ground: Block, x: Array, y: Array) -> tuple[Array, Array, Array]:
-    """Height of the ground at places of the world [m], and how it rises along x and y [1], shapes (n,)."""
+def _most(ground: Block, places: Array) -> Array | float:
+    """Height of the highest top that counts at each place (n, 2 or 3) [m]."""
+    return ground.highest if places.shape[1] < 3 else np.minimum(ground.highest, places[:, 2] + ground.beneath)
+
+
+def surface(ground: Block, x: Array, y: Array, most: Array | float | None = None) -> tuple[Array, Array, Array]:
+    """Height of the ground at places of the world [m], and how it rises along x and y [1], shapes (n,).
+
+    Tops of boxes count up to a height [m]; all that the figure can step on if it is not given.
+    """
     z, along_x, along_y = base(ground, x, y)
     if not ground.boxes:
         return z, along_x, along_y
-    top, z, rise_x, rise_y = top_under(ground.tops, ground.highest, x, y, z)
+    top, z, rise_x, rise_y = top_under(ground.tops, ground.highest if most is None else most, x, y, z)
     return z, np.where(top >= 0, rise_x, along_x), np.where(top >= 0, rise_y, along_y)
 
 

@@ -81,6 +81,8 @@ class Shape(abc.ABC):
     """Boxes on it whose tops are ground too, shape (K, 21); see `tops.Tops`."""
     highest: float = math.inf
     """Of these tops that count [m]."""
+    beneath: float = math.inf
+    """A point so far below such a top is beneath its box [m]."""
 
     @abc.abstractmethod
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:

@@ -12,12 +12,15 @@ from poise.terrain.shapes import Form, Place, Shape
 LEVEL = 0.8
 """A top is ground where its normal rises at least so much [1]: up to 37°."""
 
+BENEATH = 0.5
+"""A point that is lower than a top by this part of the height that a figure steps up is beneath the box."""
+
 
 class Tops(Shape):
     """Ground on which boxes lie, as one figure knows it.
 
     A top counts where it is level enough and not higher than a figure can step: so a table is none, but one that it
-    has climbed is.
+    has climbed is. A point of the figure that is far below a top is beneath the box.
 
     Args:
         base: The ground without them.
@@ -42,6 +45,10 @@ class Tops(Shape):
     def highest(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.level + self._step
 
+    @property
+    def beneath(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return BENEATH * self._step
+
     def at(self, points: Array, place: Place, time: float) -> tuple[Array, Array | None, Array | None]:
         del place
         below, normals, moving = self.base.at(points, self.place, time)
@@ -63,9 +70,10 @@ class Tops(Shape):
         return own, own.level
 
     def under(self, points: Array, time: float) -> Index:
-        """The box on which each of some places (n, 2) lies, −1 where it is other ground, shape (n,)."""
-        below = self.base.at(points, self.place, time)[0]
-        return top_under(self.boxes, self.highest, points[:, 0], points[:, 1], below)[0]
+        """The box on which each of some points (n, 3) lies, −1 where it is other ground, shape (n,)."""
+        below = self.base.at(points[:, :2], self.place, time)[0]
+        most = np.minimum(self.highest, points[:, 2] + self.beneath)
+        return top_under(self.boxes, most, points[:, 0], points[:, 1], below)[0]
 
     def form(self, place: Place, time: float) -> Form:
         del place
@@ -75,14 +83,16 @@ class Tops(Shape):
         raise NotImplementedError("Ground with bodies on it belongs to a world, which has its own size.")
 
 
-def top_under(boxes: Array, highest: float, x: Array, y: Array, below: Array) -> tuple[Index, Array, Array, Array]:
+def top_under(
+    boxes: Array, highest: float | Array, x: Array, y: Array, below: Array
+) -> tuple[Index, Array, Array, Array]:
     """The highest box under places whose top is ground there.
 
     An upright line through the place leaves a box through one of its sides, which has to be level enough.
 
     Args:
         boxes: See `Tops`, shape (K, 21).
-        highest: Of the tops that count [m].
+        highest: Of the tops that count [m], one or shape (n,).
         x, y: Places [m], shape (n,).
         below: Height of the ground without boxes [m], shape (n,).
 

@@ -95,7 +95,7 @@ class Treads:
             if not isinstance(shape, Tops) or not len(points):
                 continue
             shape.level = float(figure.problem.heights[points].max())
-            under = shape.under(figure.state.centers[points, :2], figure.time)
+            under = shape.under(figure.state.centers[points], figure.time)
             for k in np.flatnonzero(under >= 0).tolist():
                 body, force = int(self._bodies[under[k]]), last.result.forces[k]
                 if bodies.is_loose(body) and force.any():

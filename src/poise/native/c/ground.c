@@ -45,8 +45,9 @@ static real grid(const Ground *g, real x, real y, real *along_x, real *along_y) 
     return z + n[8];
 }
 
-/* The highest box under a place whose top is ground there, above a height; -1 if none. Its height and slopes are set. */
-static word top_under(const Ground *g, real x, real y, real *z, real *along_x, real *along_y) {
+/* The highest box under a place whose top is ground there, above a height and no higher than `most`; -1 if none. Its
+ * height and slopes are set. */
+static word top_under(const Ground *g, real x, real y, real most, real *z, real *along_x, real *along_y) {
     word found = -1;
     for (word b = 0; b < g->boxes; b++) {
         const real *box = g->tops + 21 * b, *axes = box + 3, *half = box + 12;
@@ -65,7 +66,7 @@ static word top_under(const Ground *g, real x, real y, real *z, real *along_x, r
         real up = axes[6 + side];
         if (!(high >= low && fabs(up) >= LEVEL)) continue;
         real top = box[2] + high;
-        if (!(top > *z && top <= g->highest)) continue;
+        if (!(top > *z && top <= smaller(g->highest, most))) continue;
         *z = top, *along_x = -axes[side] / up, *along_y = -axes[3 + side] / up;
         found = b;
     }
@@ -88,14 +89,15 @@ static real base(const Ground *g, real x, real y, real *along_x, real *along_y) 
 
 real surface(const Ground *g, real x, real y, real *along_x, real *along_y) {
     real z = base(g, x, y, along_x, along_y);
-    top_under(g, x, y, &z, along_x, along_y);
+    top_under(g, x, y, INFINITY, &z, along_x, along_y);
     return z;
 }
 
 API void sample(word n, word m, Ground *ground, const real *places, real *heights, real *normals) {
     for (word k = 0; k < n; k++) {
-        real x, y;
-        heights[k] = surface(ground, places[m * k], places[m * k + 1], &x, &y);
+        real x, y, most = m > 2 ? places[m * k + 2] + ground->beneath : INFINITY;
+        heights[k] = base(ground, places[m * k], places[m * k + 1], &x, &y);
+        top_under(ground, places[m * k], places[m * k + 1], most, heights + k, &x, &y);
         real length = sqrt(1.0 + x * x + y * y);
         normals[3 * k] = -x / length, normals[3 * k + 1] = -y / length, normals[3 * k + 2] = 1.0 / length;
     }
@@ -110,7 +112,8 @@ API void ground_velocities(word n, word m, Ground *ground, const real *places, r
         }
     for (word k = 0; k < n && ground->boxes; k++) {
         real x = places[m * k], y = places[m * k + 1], slopes[2], z = base(ground, x, y, slopes, slopes + 1);
-        word b = top_under(ground, x, y, &z, slopes, slopes + 1);
+        real most = m > 2 ? places[m * k + 2] + ground->beneath : INFINITY;
+        word b = top_under(ground, x, y, most, &z, slopes, slopes + 1);
         if (b < 0) continue;
         const real *box = ground->tops + 21 * b, *w = box + 18, way[3] = {x - box[0], y - box[1], z - box[2]};
         for (int c = 0; c < 3; c++) {
