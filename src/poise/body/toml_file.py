@@ -187,7 +187,9 @@ def from_toml(text: str, *, path: str | os.PathLike[str] = "character.toml") -> 
     tables = parse_toml(text, path)
     if tables.get("schema") != SCHEMA:
         raise FileFormatError(
-            f"schema is {tables.get('schema')!r}; this version reads {SCHEMA!r}.",
+            f"schema is {tables['schema']!r}; this version reads {SCHEMA!r}."
+            if "schema" in tables
+            else "It names no schema, so it is no character file.",
             path=path,
             cure="Give a file that `poise character FILE -o OUT.toml` wrote.",
         )

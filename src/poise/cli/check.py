@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -118,6 +119,8 @@ def check(
         from poise.terrain import Terrain
 
         Terrain.parse(terrain)  # one sentence now is better than one for each clip
+    if floor is not None and not math.isfinite(floor):
+        raise InvalidValue(f"--floor is {floor}; give a finite number.")
     wanted = Wanted(
         pictures=_draw() if html is not None else None,
         samples=stats is not None,

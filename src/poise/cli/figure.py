@@ -36,7 +36,7 @@ def require_figure(which: str) -> None:
     """Refuse a figure that is neither built in nor a file, before anything is loaded."""
     if which not in BUILT_IN and not file_and_clip(which)[0].exists():
         raise InvalidValue(
-            f"--character is {which!r}, which is not a file. Built-in figures: {', '.join(BUILT_IN)}. "
+            f"{which!r} is no figure: there is no such file. Built-in figures: {', '.join(BUILT_IN)}. "
             "Any other needs its own file: a character, or one with a skeleton. "
             "scripts/make_creatures.py draws a raptor, an alien and a cat (docs/tracking.md, Creatures from a script)."
         )

@@ -14,7 +14,7 @@ import typer
 from poise.cli import options
 from poise.cli.app import app, note, output_paths, print_json
 from poise.cli.options import argument, option
-from poise.cli.outcome import keep
+from poise.cli.outcome import keep, require_kinds
 from poise.core.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ def record_stream(
         raise InvalidValue(f"--seconds is {seconds:g}; give up to {MOST_SECONDS:g}.")
     if fps is not None and not 0.1 <= fps <= 1000.0:
         raise InvalidValue(f"--fps is {fps:g}; give 0.1 to 1000.")
+    require_kinds(output, None)  # what is recorded cannot be recorded again
     output_paths((output, report), "-o and --report", inputs=(), overwrite=overwrite)
     with LiveSource(address) as source:
         where = source.address

@@ -343,6 +343,8 @@ def part_of(motion: Motion, start: float | None, end: float | None) -> Motion:
     for name, number in (("--start", start), ("--end", end)):
         if number is not None and not math.isfinite(number):
             raise InvalidValue(f"{name} is {number}; give a finite number.")
+        if number is not None and number < 0.0:
+            raise InvalidValue(f"{name} is {number:g}; give 0 or more: seconds from the first frame.")
     if start is None and end is None:
         return motion
     if end is not None and end > motion.duration + motion.dt:

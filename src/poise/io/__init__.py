@@ -253,6 +253,10 @@ def save(
         write_as(motion, path, unit=wanted.unit, up=wanted.up)
 
 
+MAX_FPS = 100_000.0
+"""Nobody resamples to more frames a second [1/s]; no more fit into memory."""
+
+
 def _as_stated(motion: Motion) -> Motion:
     """The motion with its source's file made as large as it was read, where its format states the unit.
 
@@ -276,6 +280,8 @@ def resampled_to(motion: Motion, fps: float) -> Motion:
         >>> assert abs(slow.fps - 30.0) < 1e-6
     """
     rate = _positive("fps", fps)
+    if rate > MAX_FPS:
+        raise InvalidValue(f"fps is {fps:g}; give at most {MAX_FPS:g}.")
     if motion.is_uniform and abs(motion.fps - rate) < 1e-4 * rate:
         return motion
     count = math.floor(motion.duration * rate + 1e-3) + 1

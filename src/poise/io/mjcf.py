@@ -240,4 +240,6 @@ def _compiled(path: Path, text: str) -> Any:
         return spec.compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         first = str(error).strip().splitlines()[0][:160]
-        raise FileFormatError(f"MuJoCo refuses it: {first}.", path=path, cure="Mend the model.") from error
+        raise FileFormatError(
+            f"MuJoCo refuses it: {first}.", path=path, cure="Give a MuJoCo model (.xml), or mend it."
+        ) from error

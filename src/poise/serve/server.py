@@ -204,7 +204,9 @@ class Server:
             self._http = _Http((HOST, port), _Handler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or error
-            raise PoiseError(f"Nothing can be served on port {port}: {why}. Choose another --port.") from error
+            raise PoiseError(
+                f"Nothing can be served on port {port}: {str(why).rstrip('.')}. Choose another --port."
+            ) from error
         self.jobs = Jobs()
         self._http.jobs, self._http.token = self.jobs, self.token
         self.port = int(self._http.server_address[1])

@@ -216,7 +216,9 @@ def require_schema(data: dict[str, Any], schema: str, place: Place) -> None:
     """
     if data.get("schema") != schema:
         raise place.error(
-            f"schema is {data.get('schema')!r}; this version reads {schema!r}.",
+            f"schema is {data['schema']!r}; this version reads {schema!r}."
+            if "schema" in data
+            else "It names no schema.",
             f'Begin the file with schema = "{schema}".',
         )
 
