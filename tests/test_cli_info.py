@@ -426,6 +426,13 @@ def test_one_glitch_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "in frame 40. " in said
 
 
+def test_a_toy_that_weighs_as_much_as_a_grown_person_is_told() -> None:
+    toy = poise.Character.fit(sample_clip("walk"), mass=70.0)
+    assert "Its height alone would give 27 kg" in mass_doubt(toy, 1.24)
+    assert mass_doubt(toy, 1.7) == ""
+    assert mass_doubt(poise.Character.fit(sample_clip("walk"), mass=30.0), 1.24) == ""
+
+
 def test_the_size_of_a_mass_is_the_one_it_follows_from() -> None:
     heavy = poise.Character.fit(sample_clip("walk"), mass=347.5)
     assert "2.9 m tall" in mass_doubt(heavy, 2.9)

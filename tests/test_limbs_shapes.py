@@ -443,3 +443,21 @@ def test_a_fan_of_feathers_that_is_called_a_tail_is_no_spine() -> None:
     found = limbs(fit(figure(rows, MOVES, [40.0] * len(rows))))
     assert found["tail"] == ["tail fan"]
     assert not any("tail fan" in joints for name, joints in found.items() if "spine" in name)
+
+
+@pytest.mark.parametrize(("ankle", "count"), [(0.05, 1), (0.2, 2)])
+def test_a_foot_reaches_up_to_an_ankle_far_above_its_sole(ankle: float, count: int) -> None:
+    """A drawn figure's ankle may be as high as its shank is long: the shank ended in the air."""
+    legs = both(
+        ("thigh.*", "hips", (0.0, 0.1, -0.05)),
+        ("shin.*", "thigh.*", (0.01, 0.0, -0.42)),
+        ("foot.*", "shin.*", (-0.01, 0.0, ankle - 0.45)),
+        ("toe.*", "foot.*", (0.14, 0.0, -ankle)),
+    )
+    character = fit(figure([*TRUNK, *ARMS, *legs]))
+    foot = next(body for body in character.bodies if body.name == "foot.L")
+    assert len(foot.capsules) == count
+    if count == 2:
+        shaft = foot.capsules[1]
+        assert np.allclose(shaft.start, 0.0)
+        assert abs(float(np.linalg.norm(shaft.end)) - ankle) < 0.06

@@ -93,7 +93,27 @@ def _shapes(
             shapes.append(tuple(Capsule(np.zeros(3), t, radius) for t in ends))
         else:
             shapes.append((Capsule(np.zeros(3), np.zeros(3), radius),))
+    for i, ankle in _ankle_shapes(frames, ground, radii, shapes).items():
+        shapes[i] = (*shapes[i], ankle)
     return tuple(radii), tuple(shapes)
+
+
+def _ankle_shapes(
+    frames: Frames, ground: Ground, radii: list[float], shapes: list[tuple[Capsule, ...]]
+) -> dict[int, Capsule]:
+    """What joins the ankle to the foot on its sole where it is so high above it that the shank would end in the air.
+
+    Of all feet or none: both legs are built alike.
+    """
+    found: dict[int, Capsule] = {}
+    feet = [f.ankle for f in ground.feet if frames.parts[f.ankle] == "foot" and ground.plane(f.ankle) is not None]
+    for ankle in feet:
+        heel, _, up = ground.plane(ankle) or (np.zeros(3),) * 3
+        lift, shank, height = shapes[ankle][0].radius, radii[frames.parents[ankle]], float(-heel @ up)
+        if height <= 2.0 * lift + shank:
+            return {}
+        found[ankle] = Capsule(np.zeros(3), -up * (height - lift), min(shank, lift))
+    return found
 
 
 def _trunk_capsule(tip: Array, radius: float) -> Capsule:
