@@ -461,3 +461,14 @@ def test_a_foot_reaches_up_to_an_ankle_far_above_its_sole(ankle: float, count: i
         shaft = foot.capsules[1]
         assert np.allclose(shaft.start, 0.0)
         assert abs(float(np.linalg.norm(shaft.end)) - ankle) < 0.06
+
+
+def test_the_spine_above_arms_that_begin_at_the_hips_is_neck_and_head() -> None:
+    """Toys are drawn with all limbs on one joint."""
+    spine: list[Row] = [(f"spine{n}", f"spine{n - 1}" if n else "hips", (0.0, 0.0, 0.2)) for n in range(4)]
+    arms = [(name, "hips" if parent == "chest" else parent, at) for name, parent, at in ARMS]
+    arms = [(name, parent, (x, y, 0.5) if parent == "hips" else (x, y, z)) for name, parent, (x, y, z) in arms]
+    found = limbs(fit(figure([("hips", "", (0.0, 0.0, 0.95)), *spine, *arms, *LEGS], MOVES)))
+    assert found["spine"] == ["spine0", "spine1"]
+    assert found["neck"] == ["spine2", "spine3"]
+    assert found["left_arm"] == ["upper_arm.L", "forearm.L", "hand.L"]

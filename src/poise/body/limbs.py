@@ -20,6 +20,7 @@ from poise.body.limb_chain import limb_chain
 from poise.body.neck_and_tail import (
     beyond_head,
     by_heading,
+    neck_above_arms,
     neck_before_chest,
     one_of_each,
     single_chain,
@@ -133,6 +134,8 @@ def find_anatomy(poses: Poses) -> Anatomy:
             is_trunk = hub == root and (not hubs or "trunk" in hints(poses.skeleton.names[chain.joints[0]]))
             chains += spine_and_neck(tree, chain) if is_trunk else [chain]
             chains += [] if leg_pair is not None else beyond_head(tree, chain)
+    if is_figure and not hubs and not any(c.kind == "neck" for c in chains):
+        chains = neck_above_arms(tree, chains)
     if not hubs:
         chest = max((c.joints[-1] for c in chains if c.kind == "spine"), default=chest)
     if is_figure and not any(c.kind == "neck" for c in chains):

@@ -86,6 +86,20 @@ def neck_before_chest(tree: JointTree, pelvis: int, chest: int, chains: list[Cha
     return [neck if c is best else c for c in chains]
 
 
+def neck_above_arms(tree: JointTree, chains: list[Chain]) -> list[Chain]:
+    """Neck and head of a figure whose arms, legs and spine all begin at the hips: the spine above where the arms do."""
+    rest = tree.skeleton.rest[0][:, 2]
+    arms = [c.joints[c.upper] for c in chains if c.kind == "arm"]
+    spine = max((c for c in chains if c.kind == "spine"), key=lambda c: len(c.joints), default=None)
+    if len(arms) != 2 or spine is None:
+        return chains
+    low = [j for j in spine.joints if rest[j] <= max(rest[arms])]
+    if not low or len(low) == len(spine.joints) or list(spine.joints[: len(low)]) != low:
+        return chains
+    neck = Chain("neck", "", "", low[-1], spine.joints[len(low) :])
+    return [replace(c, joints=tuple(low)) if c is spine else c for c in chains] + [neck]
+
+
 def one_of_each(tree: JointTree, chains: list[Chain]) -> list[Chain]:
     """One neck and one tail: those called so, else the heaviest; sails, crests and flaps beside it are neither."""
     kept = list(chains)
