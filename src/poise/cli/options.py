@@ -40,7 +40,7 @@ def option(metavar: str, text: str, *names: str, panel: str | None = None, **mor
 
 def flag(name: str, text: str, *, panel: str | None = None) -> Any:
     """An option without a value, such as --live."""
-    return typer.Option(name, help=text, rich_help_panel=panel)
+    return typer.Option(name, help=text, rich_help_panel=panel, metavar="")
 
 
 RUBBLE = "rubble:COUNT,SEED,size=0.05-0.2,mass=1-5,shape=mesh (or box, bar; what follows COUNT may be left out)"
