@@ -358,3 +358,21 @@ def test_on_a_narrow_page_the_controls_hide_nothing_of_the_scene(browser: Browse
             page,
             "document.querySelector('#views canvas').clientHeight === document.querySelector('#views').clientHeight",
         )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("size", [(700, 450), (390, 800)])
+def test_on_a_small_page_the_controls_of_a_walk_are_not_cut(browser: Browser, size: tuple[int, int]) -> None:
+    names = ("Speed", "Direction, left of ahead", "Turn to the left")
+    controls = (
+        *(Control(name, name, low=-1.0, high=1.0) for name in names),
+        Control("ground", "Click on the ground to walk there; draw a path with Shift. W A S D steer.", kind="ground"),
+        Control("drive", "walker is driven by", kind="choice", value="walking", choices=("walking", "nothing")),
+        Control("keep", "Keep what happened, and start again", kind="button"),
+    )
+    with fed() as feed:
+        feed.viewer.show(replace(live_scene(), controls=controls))
+        with opened(browser, feed.viewer.url, size=size) as page:
+            until(page, "window.poise.stats.acks > 2 && document.querySelector('#controls button')")
+            cut = page.evaluate("(c => c.scrollHeight - c.clientHeight)(document.querySelector('#controls'))")
+            assert cut <= 1

@@ -134,6 +134,8 @@ function cross(half: number): THREE.BufferGeometry {
 
 const HEAD_LENGTH = 4.2; // in widths of the shaft
 const HEAD_WIDTH = 2.5;
+/** No arrow is longer, in widths of the shaft: one and a half to two legs. A longer one would leave the picture. */
+const LONGEST = 50;
 /** A shaft and a head of radius and length 1, for all arrows. */
 let SHAFT: THREE.BufferGeometry | undefined;
 let HEAD: THREE.BufferGeometry | undefined;
@@ -192,7 +194,7 @@ export class Vectors implements Mark {
     const matrix = new THREE.Matrix4();
     this.group.visible = false;
     for (let i = 0; i < this.count; i++) {
-      along.fromArray(this.now, 3 * i).multiplyScalar(scale);
+      along.fromArray(this.now, 3 * i).multiplyScalar(scale).clampLength(0, LONGEST * width);
       const length = along.length();
       if (!isShown(i) || !(length > 0.3 * width)) {
         this.shafts.setMatrixAt(i, ZERO);
