@@ -18,6 +18,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
+from poise.filter.bracing import above, descent
 from poise.filter.falling import (
     BEARING_JOINTS,
     Fall,
@@ -585,6 +586,27 @@ def direction_of(motion: Motion) -> Array:
     return np.array([np.cos(heading), np.sin(heading)])
 
 
+def test_hands_keep_to_their_sides_in_a_fall_backward() -> None:
+    """They crossed behind the back, and the chest fell on them at 5 m/s. The walk goes along −y."""
+    motion, character = longer(2.5)
+    x, y = -1000.0 * direction_of(motion)
+    run = simulate(motion, character, pushes=[Push("chest", (x, y, 0.0), 1.0, 0.2)])
+    assert run.report["events"][0]["outcome"] == "fallen"
+    places = body_positions(character, run.q)
+    hands, shoulders = (
+        [places[:, character.roles[f"{side}_{x}"]] for side in ("left", "right")] for x in ("hand", "shoulder")
+    )
+    lands = int(np.argmax(np.minimum(*hands)[:, 2] < character.floor + 0.08))
+    assert (hands[0] - hands[1])[lands, :2] @ (shoulders[0] - shoulders[1])[lands, :2] > 0.0
+
+
+def test_a_trunk_is_let_down_as_far_as_limbs_can() -> None:
+    assert descent(0.9, 0.0, 1.0, 1.2) == -GRAVITY, "it just falls, until it comes down too fast to be stopped"
+    assert descent(0.9, -4.0, 1.0, 1.2) == pytest.approx(0.2 * GRAVITY), "limbs bear no more"
+    assert -GRAVITY < descent(0.3, -1.2, 1.0, 3.0) < 2.0 * GRAVITY
+    assert [above(height, 1.0) for height in (0.1, 0.18, 0.5)] == pytest.approx([0.0, 0.5, 1.0])
+
+
 def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_it() -> None:
     _, character = walk()
     model = model_of(character)
@@ -596,6 +618,7 @@ def test_arms_that_bear_a_fallen_figure_yield_near_the_ground_where_they_touch_i
     bears = bearing(model, State(model).at(model.q_rest(), np.zeros(model.nv)), hand.astype(float))
     assert bears[elbow]
     assert not bears[knee]
+    assert yielding(0.5, 0.0) == 0.0 < yielding(0.5, 0.0, low=1.0), "one that props itself up tires"
     assert [yielding(*x) for x in ((0.4, 0.0), (0.28, 0.0), (0.1, 0.0), (0.1, 0.4), (0.1, 2.0))] == pytest.approx(
         [0.0, 0.5, 1.0, 0.5, 0.0]
     ), "not while the chest comes down fast"

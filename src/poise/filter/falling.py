@@ -1,4 +1,4 @@
-"""Targets of a figure that has lost its balance: hands go to the ground first, then muscles let go.
+"""Targets of a figure that has lost its balance: what bears it lets it down (`bracing`), then muscles let go.
 
 Nobody holds the root any more. Knees and hips are asked to bend, ever less as the figure comes down; so is the neck in
 a fall backward. Then hips and knees go limp under what they bear, and limbs in the air sink by their own weight, slowed
@@ -35,15 +35,8 @@ BENT = {"knee": 0.9, "hip": 0.35, "hip backward": 0.9}
 """How far knees and hips bend in a fall [rad]."""
 TUCKED = 0.7
 """How far the neck bends forward in a fall backward, chin to the chest, so that the head lands later [rad]."""
-HASTE = 12.0
-"""Frequency with which hands go to the ground [1/s]."""
 STOP = 0.05
 """What touches the ground is asked to stop within so long [s]."""
-AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
-"""Where the hands go, and in a fall backward: before the chest along its way, and to each side of it [m], for a leg of
-0.82 m. Straight behind the back they would prop up the trunk with shoulders and elbows at their limits."""
-BELOW = 0.35
-"""They go so far below the chest, until they are at the ground [m], for a leg of 0.82 m."""
 HELD, LETTING = {"neck": 0.6, "arm": 0.3}, 0.4
 """Neck and arms of a figure that has come down are held by this part of its muscles, and let go in so long [s]."""
 LIMP_JOINTS, BEARING_JOINTS = ("hip", "knee"), ("shoulder", "elbow")
@@ -61,6 +54,8 @@ HASTY = 4.0
 NEAR = 0.36, 0.2
 """Elbows and shoulders that bear something begin to yield with the chest so high above the ground, and yield wholly
 with it so high [m], for a leg of 0.82 m: a forearm above a trunk that lies."""
+TIRING = 0.5
+"""Of a figure that has come down and props itself up, these heights grow as fast as this [m/s]."""
 LOWERED, LOADED = 0.8, 5.0
 """They yield the less the faster the chest moves, up to this speed [m/s], and are slowed down more by this factor [1]:
 a trunk that drops throws the legs up."""
@@ -221,14 +216,24 @@ def limp_dofs(character: Character, names: tuple[str, ...] = LIMP_JOINTS) -> Fla
     return limp
 
 
-def yielding(height: float, speed: float) -> float:
+def trunk_dofs(character: Character, model: Model) -> Flags:
+    """Dofs of spine and neck, shape (nv,)."""
+    bodies = [b + 1 for limb in character.limbs if limb.kind in ("spine", "neck") for b in limb.bodies]
+    return np.isin(model.dof_body, bodies) & (np.arange(model.nv) >= 6)
+
+
+def yielding(height: float, speed: float, low: float = 0.0) -> float:
     """How far arms that bear something yield, 0 … 1: near the ground, and only as the chest comes down slowly.
+
+    One that has come down and still props itself up yields the higher the longer it does.
 
     Args:
         height: Of the chest above the ground [m], for a leg of 0.82 m.
         speed: Of the chest [m/s].
+        low: How long the figure has been down [s].
     """
-    return min(max((NEAR[0] - height) / (NEAR[0] - NEAR[1]), 0.0), 1.0) * max(1.0 - speed / LOWERED, 0.0)
+    near = (NEAR[0] + TIRING * low - height) / (NEAR[0] - NEAR[1])
+    return min(max(near, 0.0), 1.0) * max(1.0 - speed / LOWERED, 0.0)
 
 
 def limpness(velocity: Array, fall: Fall, held: Array, limp: Flags, arms: Array) -> Limpness:
@@ -424,45 +429,6 @@ def kept(state: State, a: Array, q: Array, v: Array, dt: float, work: float) -> 
     gain = 0.5 * float(out @ after.M @ out) - 0.5 * float(state.v @ state.M @ state.v) + rise - work
     most = max(float(inner @ after.M @ inner), 1e-9)
     return out - min(1.0 - math.sqrt(min(max(0.0, 1.0 - 2.0 * gain / most), 1.0)), SLOWED) * inner
-
-
-def hand_target(
-    chest: Array,
-    way: Array,
-    back: float,
-    side: float,
-    ground: float,
-    scale: float,
-    reach: tuple[float, float] = AHEAD,
-    below: float = BELOW,
-) -> Array:
-    """Where a hand goes to break the fall [m], shape (3,).
-
-    Args:
-        chest: [m], shape (3,).
-        way, back: Where it falls to, shape (2,), and how far backward, 0 … 1; see `Fall`.
-        side: 1 for the hand on the left of the way, −1 for the other.
-        ground: Height of the ground [m].
-        scale: Leg length / 0.82 m.
-        reach: As `AHEAD`, where the figure does not fall backward.
-        below: As `BELOW`.
-    """
-    out = np.array([-way[1], way[0]])
-    ahead, aside = (a + back * (b - a) for a, b in zip(reach, BEHIND, strict=True))
-    place = chest[:2] + scale * (ahead * way + side * aside * out)
-    # no arm reaches the ground from above; it goes ahead of the chest and down with it
-    return np.array([*place, max(ground, float(chest[2]) - below * scale)])
-
-
-def hand_acceleration(target: Array, place: Array, velocity: Array) -> Array:
-    """Acceleration asked of a hand towards its target [m/s²], shape (3,), limited to 8 g.
-
-    Args:
-        target, place: [m], shape (3,).
-        velocity: Of the hand against the chest [m/s], shape (3,).
-    """
-    pull = HASTE**2 * (target - place) - 2.0 * HASTE * velocity
-    return pull * min(1.0, 8.0 * GRAVITY / max(float(np.linalg.norm(pull)), 1e-9))
 
 
 def later(fall: Fall, speed: float, high: float, dt: float) -> Fall:

@@ -76,6 +76,7 @@ class PlaceGoal:
         weight: Soft with one.
         label: Name in reports.
         is_out_of_reach: It was to be hard, but no pose can meet it.
+        along: World directions in which it accelerates so, shape (m, 3); all three by default.
     """
 
     body: int
@@ -84,6 +85,7 @@ class PlaceGoal:
     weight: float | None
     label: str
     is_out_of_reach: bool = False
+    along: Array | None = None
 
 
 class Targets(NamedTuple):
@@ -201,7 +203,7 @@ def quasi_physical(
         else:
             constraints.append(Equal(quantity, t.goal, "center of mass"))
     for place in t.places:
-        quantity = PlaceAcceleration(place.body, place.offset)
+        quantity = PlaceAcceleration(place.body, place.offset, place.along)
         if place.weight is None:
             constraints.append(Equal(quantity, place.acceleration, place.label))
         else:

@@ -11,7 +11,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags
-from poise.filter.falling import BEARING_JOINTS, held_longer, limp_dofs
+from poise.filter.falling import BEARING_JOINTS, held_longer, limp_dofs, trunk_dofs
 from poise.filter.forces import PointGoal
 from poise.filter.giving import GivingBody, giving_body
 from poise.filter.preset import Preset
@@ -149,6 +149,7 @@ class Setup:
         hanging: Mass that hangs on each dof, times the strength of a weak joint [kg] and [kg m²], shape (nv,).
         held, limp, arms: What of a figure that has fallen is held for a while, what goes limp, and what of it yields
             near the ground, shapes (nv,); see `held_longer` and `limp_dofs`.
+        trunk: Dofs of spine and neck, shape (nv,).
         goal_without: Bodies (of the model) that the goal leaves out.
         is_quadruped: It stands on four legs.
     """
@@ -168,6 +169,7 @@ class Setup:
     held: Array
     limp: Flags
     arms: Flags
+    trunk: Flags
     goal_without: tuple[int, ...]
     is_quadruped: bool
 
@@ -195,6 +197,7 @@ class Setup:
             held_longer(character, model),
             limp_dofs(character),
             limp_dofs(character, BEARING_JOINTS),
+            trunk_dofs(character, model),
             tuple(sorted({character.body_index(name) + 1 for name in options.goal_without})),
             sum(limb.kind == "leg" for limb in character.limbs) >= 4,
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from poise.body.character import Character
 from poise.core.typing import Array, Flags
-from poise.filter import falling
+from poise.filter import bracing, falling
 from poise.filter.falling import Fall
 from poise.filter.forces import PointGoal
 from poise.filter.frame import authority, joint_servo, shortened, within
@@ -45,8 +45,11 @@ LEGS = 0.3
 SUNK = 0.35
 """A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
 
-HANDS = 2.0
-"""Weight of the hands of a falling figure, times its mass [kg]."""
+UP = np.array([[0.0, 0.0, 1.0]])
+FIRM = 5.0
+"""Spine and neck of a figure that has just lost its balance follow their pose so much more firmly than limbs do [1]."""
+HANDS, LET_DOWN = 2.0, 30.0
+"""Weights of the hands of a falling figure, and of its trunk's descent, times its mass [kg]."""
 
 
 def weigh(f: Block, setup: Setup) -> None:
@@ -217,7 +220,7 @@ def falling_targets(
         standing_height: Of the center of mass when the figure stood [m].
         time: [s].
     """
-    model, root, roles = setup.model, setup.model.roots[0], setup.character.roles
+    model, root = setup.model, setup.model.roots[0]
     com, velocity = state.com(root), state.com_jacobian(root) @ state.v
     ground = float(setup.terrain.heights(com[None, :2], time)[0])
     high = falling.highness(float(com[2]) - ground, standing_height)
@@ -226,30 +229,21 @@ def falling_targets(
     touches = f.gaps < low
     hangs = falling.bearing(model, state, falling.nearness(f.gaps, low, setup.scale))
     sinks, bears = falling.sinking(model, state, hangs), hangs >= 1.0
-    trunk = roles.get("chest", 0) + 1
+    trunk = setup.character.roles.get("chest", 0) + 1
     chest = state.data.xpos[trunk].copy()
     along = state.body_point_motion(trunk, chest)[0]
-    yields = falling.yielding(float(chest[2] - ground) / setup.scale, float(np.linalg.norm(along)))
+    yields = falling.yielding(float(chest[2] - ground) / setup.scale, float(np.linalg.norm(along)), fall.low)
     arms = np.where(setup.arms & bears, yields, 0.0)
     limp = falling.limpness(state.v, fall, setup.held, setup.limp & bears, arms)
     error, tension = model.difference(state.q, fall.q, 1.0), falling.tension(fall, setup.held)
     joints = falling.joint_accelerations(error, state.v, sinks, tension)
     points, shares = falling.resting_accelerations(state.point_velocities - f.ground_velocities, f.axes, touches)
-    places: list[PlaceGoal] = []
-    for role, side in (("left_hand", 1.0), ("right_hand", -1.0)):
-        body = roles.get(role)
-        if body is None or not high or touches[model.point_body == body + 1].any():
-            continue
-        here = state.data.xipos[body + 1].copy()
-        target = falling.hand_target(chest, fall.way, fall.back, side, ground, setup.scale)
-        pull = falling.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
-        offset = state.body_offset(body + 1, here)
-        places.append(PlaceGoal(body + 1, offset, pull, HANDS * high * setup.mass, f"{role} breaks the fall"))
+    places = _hands(setup, state, fall, touches, ground) + _let_down(setup, state, fall, touches, ground)
     joint_weight = setup.preset.weights.pose * setup.hanging
     joint_weight[3:6] *= LET_GO
     inertia = state.M.diagonal()
     damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
-    joint_weight *= limp.pose
+    joint_weight *= limp.pose * (1.0 + setup.trunk * (FIRM - 1.0) * fall.high)
     level = np.abs(f.gaps) < low  # what is deeper has to come out
     down, normals = np.flatnonzero(level), f.ground_normals.reshape(-1, 3)[level]
     most = falling.unthrown(state.point_velocities[down] - f.ground_velocities[down], normals, setup.dt)
@@ -261,6 +255,45 @@ def falling_targets(
         torque=-damping * state.v, damping=damping, limp_weight=limp_weight,
     )  # fmt: skip
     return made, fall
+
+
+def _hands(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float) -> list[PlaceGoal]:
+    """Goals of the hands that are not on the ground yet."""
+    roles, places, out = setup.character.roles, state.data.xpos, []
+    trunk = roles.get("chest", 0) + 1
+    chest = places[trunk].copy()
+    along = state.body_point_motion(trunk, chest)[0]
+    sign = bracing.side_of_left(setup.character, places[1:], fall.way)
+    for role, side in (("left_hand", sign), ("right_hand", -sign)):
+        body = roles.get(role)
+        if body is None or not fall.high or touches[setup.model.point_body == body + 1].any():
+            continue
+        here = state.data.xipos[body + 1].copy()
+        target = bracing.hand_target(chest, fall.way, fall.back, side, ground, setup.scale)
+        pull = bracing.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
+        offset = state.body_offset(body + 1, here)
+        out.append(PlaceGoal(body + 1, offset, pull, HANDS * fall.high * setup.mass, f"{role} breaks the fall"))
+    return out
+
+
+def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float) -> list[PlaceGoal]:
+    """Goals of pelvis, chest and head while limbs bear the figure; of a chest that arms prop up until it lies."""
+    roles, model = setup.character.roles, setup.model
+    shares = {roles[role] + 1: share for role, share in reversed(bracing.PARTS.items()) if role in roles}
+    bearing = set(model.point_body[touches].tolist()) - set(shares)
+    arms = [b + 1 for limb in setup.character.limbs if limb.kind == "arm" for b in limb.bodies]
+    on_arms = not bearing.isdisjoint(arms)
+    out = []
+    for body, share in shares.items():
+        part = 1.0 if fall.high else (1.0 - falling.calmness(fall)) * (on_arms and body == roles.get("chest", 0) + 1)
+        here = state.data.xpos[body].copy()
+        height, speed = float(here[2]) - ground, float(state.body_point_motion(body, here)[0][2])
+        weight = LET_DOWN * setup.mass * part * share * bracing.above(height, setup.scale)
+        if weight and bearing:
+            strongest = bracing.BY_ARMS if on_arms and body > 1 else bracing.STRONGEST
+            asked = np.array([bracing.descent(height, speed, setup.scale, strongest)])
+            out.append(PlaceGoal(body, np.zeros(3), asked, weight, "trunk is let down", along=UP))
+    return out
 
 
 def place_goal(goal: PointGoal, setup: Setup, state: State, time: float) -> PlaceGoal:

@@ -17,7 +17,7 @@ import numpy as np
 from poise.body.character import V_SIZES, torque_of
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.filter.falling import hand_target
+from poise.filter.bracing import hand_target
 from poise.goals.body import SIDES
 from poise.goals.goal import Goal, axis_toward, toward
 from poise.goals.lists import STRONG
