@@ -1,8 +1,8 @@
 """How a falling figure breaks its fall: hands go to the ground ahead of it, and what bears it lets its trunk down.
 
-People who fall squat while their feet still bear them, and give with their arms once the hands are down. So pelvis,
-chest and head are asked to come down no faster than they can be braked until they lie, and no harder than limbs can
-brake. What is not borne just falls: the ground pushes only what touches it, and nobody holds the root.
+People who fall backward squat while their feet still bear them, and give with their arms once the hands are down. So
+pelvis, chest and head are asked to come down no faster than they can be stopped until they lie, and braked no harder
+than limbs can. What is not borne just falls: the ground pushes only what touches it, and nobody holds the root.
 """
 
 from __future__ import annotations
