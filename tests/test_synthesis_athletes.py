@@ -11,7 +11,6 @@ import pytest
 from poise.core.units import GRAVITY
 from poise.goals.course import begin_track, course, lean_in
 from poise.goals.running import LAG, LONGER, MOST_AHEAD, Bounce, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
-from poise.goals.stepping import foot_in_air
 from poise.synthesis.run import SynthesisResult, synthesize
 from poise.synthesis.world import World
 from tests.clips import first_cases
@@ -149,19 +148,6 @@ def test_a_figure_that_is_too_fast_puts_its_foot_farther_ahead() -> None:
         ahead = float((place.target(observed, "left", 0.0) - observed.com[:2])[0])
         wanted = (0.5 * time_on_ground(0.17, 0.055) + LAG + 0.1) * tempo * float(observed.com_velocity[0])
         assert ahead == pytest.approx(wanted, abs=1e-9)
-
-
-def test_a_foot_that_is_late_stays_up_until_it_has_come_past_the_body() -> None:
-    observed = observation_of((0.0, 0.0), "run")
-    swap_legs(observed)
-    place = PlaceFoot(1.0, 0.17, 0.055, swings=0.45, lift=0.2)
-    foot, low = foot_in_air(observed, "left"), observed.state.points[observed.body.feet["left"], 2].min()
-    rises = []
-    for ahead in (0.3, 0.0, -0.4, -0.8):
-        there = foot._replace(place=np.array([observed.com[0] + ahead, observed.com[1], low]), velocity=np.zeros(3))
-        rises.append(place._swing(observed, there, 0.05))
-    assert rises[0] == pytest.approx(rises[1], abs=20.0), "it comes down by the clock where it is in time"
-    assert rises[0] < rises[2] < rises[3], "by the clock alone it came down behind, and tripped"
 
 
 def test_a_track_bends_and_who_runs_on_it_leans_in() -> None:

@@ -50,9 +50,6 @@ LAG = 0.055
 """So long after a foot touched it begins to bear: it is placed farther ahead by the way in this time [s]."""
 LEG, SOLE = 0.9, 0.06
 """Length of a leg in parts of the height of the mass center; how far an ankle is behind the middle of a sole [m]."""
-BEHIND, HIGHEST = 0.8, 1.0 / 3.0
-"""A foot this far behind the center of mass is at its highest [m], which it is in this part of its swing [1]; the last
-of its height it loses as it comes past."""
 HARDEST = 4.0
 """Largest force of the leg, in weights."""
 BEGINS, RAMP = 0.5, 0.5
@@ -195,8 +192,7 @@ class PlaceFoot(Goal):
     """A foot swings to where it lands: as far ahead of the center of mass as keeps the speed, and farther to slow down.
 
     The place is seen from where the center of mass will be at landing. The foot is nearly at rest as it lands
-    (ground-speed matching, `LATE`). It rises at once as it leaves the ground, is highest after a third of its swing,
-    and stays up while it is late.
+    (ground-speed matching, `LATE`). It rises at once as it leaves the ground and is highest after a third of its swing.
 
     Attributes:
         weight: Against the foot's acceleration.
@@ -242,14 +238,8 @@ class PlaceFoot(Goal):
     def _swing(self, observed: Observation, foot: SwingFoot, left: float) -> float:
         """Upward acceleration along the arc of a foot that lands in so long [m/s²]."""
         body, swings, horizon = observed.body, self.swings * observed.body.tempo, self.horizon * observed.body.tempo
-        phase, rate = min(max(1.0 - left / swings, 0.0), 1.0), 1.0 / swings
-        # a late foot stays up until it comes past the body: by the clock alone it came down behind, and tripped
-        away, moves = foot.place - observed.com, foot.velocity - observed.com_velocity
-        ahead, pace = (float(x[:2] @ course(observed)[:2]) / (BEHIND * body.scale) for x in (away, moves))
-        by_place = 1.0 + (1.0 - HIGHEST) * ahead
-        if phase > HIGHEST and by_place < phase:
-            phase, rate = max(by_place, HIGHEST), (1.0 - HIGHEST) * max(pace, 0.0) if by_place > HIGHEST else 0.0
-        lift = 6.75 * self.lift * body.scale  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
+        phase = min(max(1.0 - left / swings, 0.0), 1.0)
+        lift, rate = 6.75 * self.lift * body.scale, 1.0 / swings  # p (1 − p)² is at most 1 / 6.75, at p = 1/3
         height = observed.ground_height_below(self.foot) + lift * phase * (1.0 - phase) ** 2
         speed = lift * rate * (1.0 - phase) * (1.0 - 3.0 * phase)
         bend = lift * rate**2 * (6.0 * phase - 4.0)
