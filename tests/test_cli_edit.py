@@ -19,6 +19,7 @@ from poise.cli.outcome import MEASURES, lines
 from poise.core.errors import BudgetExceeded, InvalidValue
 from poise.core.units import GRAVITY
 from poise.edit import Edited, EditReport, Scope
+from poise.show.arrays import read_recording
 from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
 from tests.test_io_asf_amc import AMC, ASF
 
@@ -259,3 +260,16 @@ def test_what_words_mean() -> None:
     assert flights_of(["3:9", "20:40,50:60"]) == [(3, 9), (20, 40), (50, 60)]
     with pytest.raises(InvalidValue):
         vector("--to", "1,2,x")
+
+
+def test_a_recording_shows_the_original_beside_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "clips").mkdir()
+    poise.save(poise.load(poise.sample_path("walk")).cut(0.0, 1.0), tmp_path / "clips" / "step.bvh")
+    words = ["library", "mend", str(tmp_path / "clips"), "-o", str(tmp_path / "out"), "--jobs", "1"]
+    assert run([*words, "--record", ".html", "--side-by-side"]) == 0
+    seen = read_recording(tmp_path / "out" / "step.html").header
+    assert [track["name"] for track in seen["tracks"]] == ["before", "after"]
+    assert seen["title"] == "step.bvh: before and after"
+    out = ["-o", str(tmp_path / "none.bvh"), "--side-by-side"]
+    assert run(["edit", "clean", str(tmp_path / "clips" / "step.bvh"), *out]) == 2
+    assert "give --record as well" in capsys.readouterr().err

@@ -54,6 +54,7 @@ class Common:
     interval: options.Interval = None
     blend: options.Blend = 0.2
     record: options.Record = None
+    side_by_side: options.SideBySide = False
     report: options.Report = None
     overwrite: options.Overwrite = False
     json: options.Json = False
@@ -66,6 +67,8 @@ class Common:
         Args:
             read: Files that are read besides the motion, its skeleton and the character.
         """
+        if self.side_by_side and self.record is None:
+            raise InvalidValue("--side-by-side is for a recording; give --record as well.")
         output_paths(
             (self.output, self.report, self.record),
             "-o, --report and --record",
@@ -197,9 +200,12 @@ def write(asked: Common, motion: Motion, edited: Edited, around: GoalScene | Non
     if (record := asked.record) is not None:
 
         def drawn() -> Scene:
-            from poise.show.motion_scene import scene_of_edit
+            from poise.show.motion_scene import compare, scene_of_edit
 
             has_layers = record.suffix.lower() == ".html"
+            if asked.side_by_side and around is None:  # what stands around a figure has one place
+                both = compare([motion, edited.motion], names=("before", "after"), physics=has_layers)
+                return replace(both, title=f"{asked.file.name}: before and after")
             choices = edited.report.motions() if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()
             scene = scene_of_edit(motion, edited.motion, edited.report.data, physics=has_layers, choices=choices)
             if around is not None:

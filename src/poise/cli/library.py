@@ -111,6 +111,7 @@ def mend_all(
     output: Output,
     budget: options.Budget = None,
     record: Record = None,
+    side_by_side: options.SideBySide = False,
     resume: Resume = False,
     shard: Shard = None,
     jobs: Jobs = None,
@@ -123,7 +124,7 @@ def mend_all(
     Example: [bold]poise library mend clips/ -o mended/ --budget 'joint 5deg, root 5cm'[/bold]
     """
     given: dict[str, Any] = {"file": folder, "output": output, "clip": None, "budget": budget, "record": record}
-    given |= {"report": Path(".json"), "overwrite": overwrite, "json": as_json}
+    given |= {"side_by_side": side_by_side, "report": Path(".json"), "overwrite": overwrite, "json": as_json}
     run_folder("library mend", given, "file", "output", resume=resume, shard=shard, jobs=jobs, to=to)
 
 

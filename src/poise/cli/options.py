@@ -143,6 +143,10 @@ Record = Annotated[
     Path | None,
     option("OUT", "Page to play (.html), film (.mp4, .gif) or strip of stills (.png).", "--record", panel=OUTPUT),
 ]
+SideBySide = Annotated[
+    bool,
+    flag("--side-by-side", "With --record: the original beside the result, not as a ghost.", panel=OUTPUT),
+]
 Report = Annotated[
     Path | None,
     option("OUT.json", "Report with all numbers.", "--report", panel=OUTPUT),
