@@ -17,6 +17,7 @@ from poise.core import rotations
 from poise.core.errors import UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
+from poise.filter.quasi_physical import AtRest, JointLimits
 from poise.physics import State
 from poise.physics.bodies import chain
 from poise.physics.mujoco_backend import Model, Point, model_of
@@ -28,6 +29,8 @@ FULL_REACH = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
 FOLDED, BENT = 2.3, 0.1
 """Knees fold by up to this [rad]; bent by less as the character stands, they fold back [1]."""
+LYING, STOPS = 1e-3, 3
+"""A point no higher than this lies on the ground [m]. What would go past a bound is found in so many rounds."""
 CROOKED = 0.8
 """A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
 
@@ -355,6 +358,7 @@ class Posing(NamedTuple):
         stiff: Weight on staying in the standing pose, of each dof but the root's, shape (nv − 6,).
         standing: Coordinates of that pose, shape (nq,).
         ground: What is under the contact points of `state` as it is posed.
+        limits: Of its joints; widened to the standing pose.
     """
 
     model: Model
@@ -364,6 +368,21 @@ class Posing(NamedTuple):
     stiff: Array
     standing: Array
     ground: Callable[[], Ground]
+    limits: JointLimits
+
+
+def unlocked(posing: Posing, q: Array) -> Array:
+    """A pose (nq,) a little within the limits of all joints: from a straight knee no way is shorter."""
+    rows, past = _past_limits(posing, q)
+    return posing.model.integrate(q, np.maximum(past + BENT, 0.0) @ rows, 1.0)
+
+
+def _past_limits(posing: Posing, q: Array) -> tuple[Array, Array]:
+    """Of the limits that are near in a pose: rows (K, nv) that lead away, and how far it is past each [rad], (K,)."""
+    still, most = np.zeros(posing.model.nv), posing.limits.most
+    rows, past = np.empty((most, posing.model.nv)), np.empty(most)
+    near = posing.limits.fill(q, still, AtRest(posing.standing, still, still), 1.0, rows, past) if most else 0
+    return rows[:near], np.where(past > 0.0, past / posing.limits.share, past)[:near]
 
 
 def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
@@ -393,8 +412,7 @@ def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
         ways.append(-30.0 * gap[low])
         rows.append(posing.stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
         ways.append(posing.stiff * model.difference(q, posing.standing, 1.0)[6:])
-        A, b = np.concatenate(rows), np.concatenate(ways)
-        step = np.asarray(np.linalg.solve(A.T @ A + 0.02 * np.eye(model.nv), A.T @ b), dtype=np.float64)
+        step = _solved(rows, ways, 0.02, *_past_limits(posing, q))
         q = model.integrate(q, step.clip(-0.1, 0.1), 1.0)
         if np.abs(step).max() < 1e-4:
             break
@@ -402,17 +420,34 @@ def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
 
 
 def velocity_at(posing: Posing, goal: Targets, q: Array) -> Array:
-    """Velocities (nv,) of a pose (nq,) that moves as the targets do."""
+    """Velocities (nv,) of a pose (nq,) that moves as the targets do, and not into the ground on which it stands."""
     nv, weights = posing.model.nv, _weights(posing)
     state = posing.state.at(q, np.zeros(nv))
+    gap, normal = posing.ground()
     spin = rotations.rotate(rotations.conjugate(q[3:7]), goal.spin[0])
     rows = [10.0 * state.com_jacobian()[:2], 10.0 * np.eye(4, nv, 2), 0.3 * np.eye(nv - 6, nv, 6)]
     ways = [10.0 * goal.velocity[1, :2], 10.0 * np.array([goal.velocity[0, 2], *spin]), np.zeros(nv - 6)]
     for k, body in enumerate(posing.ends.tolist()):
         rows.append(weights[k] * state.body_jacobian(body, state.data.xpos[body]))
         ways.append(weights[k] * goal.velocity[2 + k])
-    A, b = np.concatenate(rows), np.concatenate(ways)
-    return np.asarray(np.linalg.solve(A.T @ A + 1e-6 * np.eye(nv), A.T @ b), dtype=np.float64)
+        if posing.supports[k]:
+            rows.append(3.0 * np.where(chain(state.pose, body), state.data.cdof[:, :3].T, 0.0))
+            ways.append(3.0 * goal.spin[2 + k])
+    low = np.flatnonzero(gap < LYING)
+    down = np.einsum("pi,pij->pj", normal[low], state.point_jacobians.reshape(-1, 3, nv)[low])
+    return _solved(rows, ways, 1e-6, down, np.zeros(len(low)))
+
+
+def _solved(rows: Sequence[Array], ways: Sequence[Array], damping: float, bounds: Array, least: Array) -> Array:
+    """What meets rows best, x (nv,), and leads no less far than `least` (K,) along the rows `bounds` (K, nv)."""
+    met, x = np.zeros(len(bounds), dtype=np.bool_), np.zeros(rows[0].shape[1])
+    for _ in range(STOPS):
+        A, b = np.concatenate([*rows, 30.0 * bounds[met]]), np.concatenate([*ways, 30.0 * least[met]])
+        x = np.asarray(np.linalg.solve(A.T @ A + damping * np.eye(A.shape[1]), A.T @ b), dtype=np.float64)
+        if not (below := ~met & (bounds @ x < least - 1e-3)).any():
+            break
+        met |= below
+    return x
 
 
 def _weights(posing: Posing) -> Array:

@@ -28,7 +28,7 @@ from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
 from poise.filter import falling
 from poise.filter.preset import Bounds
-from poise.filter.quasi_physical import JointLimits
+from poise.filter.quasi_physical import AtRest, JointLimits
 from poise.physics import State
 from poise.physics.mujoco_backend import Model
 from poise.step import AtLeast, Equal, Objective, Step, Within
@@ -191,14 +191,6 @@ def ground_under(state: State, count: int, terrain: Terrain | None, floor: float
     return Ground(gap, np.ascontiguousarray(found.normal))
 
 
-class _Resting(NamedTuple):
-    """The standing pose, as what joint limits are widened to."""
-
-    q: Array
-    v: Array
-    a: Array
-
-
 class Lists:
     """Makes the lists of steps; what does not change is prepared once.
 
@@ -207,6 +199,7 @@ class Lists:
         free: First dof and the one after the last of each free limb.
         pose: What joints are drawn to, shape (nq,): the standing pose, or a style's.
         kinds: What each dof belongs to: "support", "targeted", "free" or "trunk".
+        joint_limits: Of the joints; widened to the standing pose.
     """
 
     def __init__(
@@ -229,8 +222,8 @@ class Lists:
         self.free: dict[str, tuple[int, int]] = {}
         self._joint_weights(roles)
         self._strength = np.maximum(torque_limits(character), self._carrying_strength(roles))
-        self._limits = JointLimits(character, Bounds(near_angle=10.0, near_ground=0.0, return_share=0.2))
-        self._rest = _Resting(standing, np.zeros(model.nv), np.zeros(model.nv))
+        self.joint_limits = JointLimits(character, Bounds(near_angle=10.0, near_ground=0.0, return_share=0.2))
+        self._rest = AtRest(standing, np.zeros(model.nv), np.zeros(model.nv))
         self._allocate(first_end)
         self.set_weights(settings)
 
@@ -306,7 +299,8 @@ class Lists:
         self._point_axes = np.tile(np.eye(3), (ends + points, 1, 1))
         self._normals = np.zeros((points, 1, 3))
         self._under, self._over = np.full(points, -np.inf), np.arange(points)
-        self._limit_rows, self._limit_lower = np.zeros((self._limits.most, nv)), np.full(self._limits.most, -np.inf)
+        limits = self.joint_limits.most
+        self._limit_rows, self._limit_lower = np.zeros((limits, nv)), np.full(limits, -np.inf)
         self._dof_pull, self._dof_now, self._wrench = np.zeros(nv), np.zeros(nv), np.zeros(6)
         self._com_pull, self._com_weight, self._spin_fade, self._spin_weight = (np.zeros(n) for n in (2, 2, 3, 3))
         self.is_free = np.array([kind == "free" for kind in self.kinds])
@@ -469,7 +463,7 @@ class Lists:
         speed = (normal * state.point_velocities[:count]).sum(axis=1)
         np.multiply(RETURN_SHARE / dt * ground.gap + speed, -1.0 / dt, out=self._under)
         self._under[ground.gap >= 0.08 * self.character.leg_scale] = -np.inf
-        limits, rows = self._limits, self._limit_rows
+        limits, rows = self.joint_limits, self._limit_rows
         near = limits.fill(q, v, self._rest, dt, rows, self._limit_lower) if limits.most else 0
         self._limit_lower[near:] = -np.inf
 

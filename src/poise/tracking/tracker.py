@@ -38,6 +38,7 @@ from poise.tracking.calibration import (
     put_on,
     standing_pose,
     style_of,
+    unlocked,
     velocity_at,
     with_arms_of,
 )
@@ -217,7 +218,7 @@ class PerformanceTracker:
         if self.is_beginning and (joins or motion.is_young or is_first):
             # the first poses say where it begins and how fast
             if is_first:
-                self.q[:7] = self._there()[:7]
+                self.q = self._there(self.q)
             self.q = pose_at(self._posing, self.targets, self.q, 200 if is_first else BEGINNING_ROUNDS)
             self.q[2] += max(0.0, self._depth(self.q))
             self.v = velocity_at(self._posing, self.targets, self.q)
@@ -245,7 +246,7 @@ class PerformanceTracker:
         generator = self._begin(pose)
         generator.motion.advance(pose)
         self.targets = self._next_targets(generator)
-        near = pose_at(self._posing, self.targets, self._there(), 200)
+        near = pose_at(self._posing, self.targets, self._there(self.standing), 200)
         self._begin(pose)
         self.q = near
 
@@ -315,7 +316,10 @@ class PerformanceTracker:
         bends = {r.limb: bend for r in supports if (bend := bend_of(character, r.limb, self.standing)) is not None}
         stiff = np.where([kind in ("trunk", "free") for kind in self.lists.kinds[6:]], 2.0, 0.2)
         carry = np.array([role.kind == "support" for role in self.roles if role.actor])
-        self._posing = Posing(self.model, self.state, self.lists.ends, carry, stiff, self.standing, self._ground)
+        lists, state = self.lists, self.state
+        self._posing = Posing(
+            self.model, state, lists.ends, carry, stiff, self.standing, self._ground, lists.joint_limits
+        )
         motion.retarget(retargeter, [foot.row for foot in self.feet.values()], self._recorded)
         self._generator = generator = TargetGenerator(
             motion, retargeter, self.feet, bends, self.dt, self.floor, self.terrain
@@ -325,11 +329,9 @@ class PerformanceTracker:
             motion.lead(*plan_ahead(generator, self._recorded))
         return generator
 
-    def _there(self) -> Array:
-        """The standing pose where the pelvis should be."""
-        q = self.standing.copy()
-        q[:3], q[3:7] = self.targets.place[0], self.targets.turn[0]
-        return q
+    def _there(self, q: Array) -> Array:
+        """A pose (nq,) where the pelvis should be."""
+        return unlocked(self._posing, np.concatenate([self.targets.place[0], self.targets.turn[0], q[7:]]))
 
     def _next_targets(self, generator: TargetGenerator) -> Targets:
         """Targets for the actor's present pose; joints are drawn nearer to the pose of a style."""
@@ -458,7 +460,7 @@ class PerformanceTracker:
         self.mode = "rising"
         generator.restart_at(self.q[:2])
         self.targets = self._next_targets(generator)
-        pose = pose_at(self._posing, self.targets, self._there(), 200)
+        pose = pose_at(self._posing, self.targets, self._there(self.standing), 200)
         self._rising = (rising.begin(self.q, None, pose, self.character), pose)
 
     def _rise_on(self, generator: TargetGenerator) -> None:
