@@ -43,8 +43,8 @@ def flag(name: str, text: str, *, panel: str | None = None) -> Any:
     return typer.Option(name, help=text, rich_help_panel=panel, metavar="")
 
 
-RUBBLE = "rubble:COUNT,SEED,size=0.05-0.2,mass=1-5,shape=mesh (or box, bar; what follows COUNT may be left out)"
-"""Rubble as help says it."""
+RUBBLE = "rubble:COUNT (,SEED ,size=0.05-0.2 ,mass=1-5 ,shape=mesh, box or bar)"
+"""Rubble as help says it: with spaces, where a narrow screen may break the line."""
 
 File = Annotated[Path, argument("FILE", "A motion or skeleton file.")]
 FileOrFolder = Annotated[Path, argument("FILE", "A motion file, or a folder of them.")]
