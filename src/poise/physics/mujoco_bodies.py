@@ -16,13 +16,15 @@ import mujoco
 import numpy as np
 
 from poise.core.typing import Array, Flags, Index
-from poise.physics.collisions import Shape, feet, stiffness
+from poise.physics.collisions import feet, stiffness
 from poise.physics.mujoco_backend import Model
-from poise.physics.mujoco_scene import FIRST, GROUND, POINTS, compile_scene
+from poise.physics.mujoco_scene import FIRST, GROUND, POINTS, compile_scene, shapes_of
 from poise.physics.touching import Touches, answer_free, fill_touches, find_awake, frame_along, geom_speeds
 
 SLEEPS_AFTER = 0.5
 """Bodies that rest for so long sleep [s]: contacts among them are left out until something touches them."""
+FIRM_AFTER = 0.3
+"""A join that begins while the scene moves is firm after this time [s]: a hand that takes hold does so gently."""
 SLOW = 0.5
 """A body rests where no point of it moves faster than this, times the margin [1/s]."""
 
@@ -49,6 +51,8 @@ class Bodies:
         is_figure: Which trees are figures, shape (T,).
         is_exact: Trees whose contacts are solved exactly: figures, and bodies that are joined at points, shape (T,).
         apart: How far joined points are from each other, in the contacts last asked for [m], shape (J, 3).
+        firmness, slips: How firm each join is by now, from 0 to 1, shape (J,), and how the speeds of the two
+            bodies differed when it began [m/s], shape (J, 3).
         figure_of: Figure of each tree, whose trees come first, −1 for others and for what never moves, shape (T + 1,).
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
@@ -107,51 +111,23 @@ class Bodies:
         self._with_geoms = np.flatnonzero(m.body_geomnum)  # the geoms of a body follow each other
         self._root = m.body_rootid.astype(np.int64)
         self.gravity: Array = m.opt.gravity.copy()
-        kinds = {
-            int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
-            int(mujoco.mjtGeom.mjGEOM_BOX): "box",
-            int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
-            int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder",
-            int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
-            int(mujoco.mjtGeom.mjGEOM_MESH): "mesh",
-        }
-        self.shapes = tuple(
-            Shape(
-                int(m.geom_bodyid[g]),
-                kinds[int(m.geom_type[g])],
-                _size_of(m, g),
-                m.geom_pos[g].copy(),
-                m.geom_quat[g].copy(),
-            )
-            for g in range(m.ngeom)
-            if int(m.geom_type[g]) in kinds
-            and m.geom_bodyid[g] not in range(1, ends[-1])
-            and not m.geom(g).name.startswith("ground/")
-        )
+        self.shapes = shapes_of(m, ends[-1])
         self._is_convex = ~np.isin(m.geom_type, GROUND)
         self._tree_of_dof = m.dof_treeid.astype(np.int64)
         self._tree_of_body = np.array([m.body_treeid[b] for b in range(m.nbody)], dtype=np.int64)
         self._tree_of_geom = self._tree_of_body[self.geom_body]
-        known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
-        self._join_bodies = np.array(known, dtype=np.int64).reshape(-1, 2)
-        self._join_places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
-        self._join_trees = self._tree_of_body[self._join_bodies]
-        self._widest_join = int(self.width[self._join_trees[self._join_trees >= 0]].max(initial=1))
-        self.is_exact = self.is_figure.copy()
-        self.is_exact[self._join_trees[self._join_trees >= 0]] = True
-        self.apart: Array = np.zeros((len(self._join_bodies), 3))
         moves = np.flatnonzero(~self.is_figure)
         kind = m.jnt_type[m.dof_jntid[self.first[moves]]] if len(moves) else np.zeros(0)
         # one free body: its angular bias is left out, which makes small things spin without end at 10 ms
         is_free = (kind == int(mujoco.mjtJoint.mjJNT_FREE)) & (self.width[moves] == 6)
         self._free, self._jointed = moves[is_free], moves[~is_free]
         self._is_free: Flags = np.isin(np.arange(len(self.first) + 1), self._free)
-        self._may_sleep: Flags = self._is_free & ~np.append(self.is_exact, False)
         self._walks = np.flatnonzero(self._is_free | np.append(self.is_figure, False))
         self._walk_dofs = self.first[self._walks][:, None] + np.arange(2)
         self._free_dofs = self.first[self._free][:, None] + np.arange(6)
-        self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
-        self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
+        known = [0 if name == "world" else m.body(f"scene/{name}").id for names, _ in joins for name in names]
+        places = np.array([places for _, places in joins]).reshape(-1, 2, 3)
+        self._know_joins(np.array(known, dtype=np.int64).reshape(-1, 2), places)
         self._helping, self._toward = np.zeros((len(self._free), 6, 6)), np.zeros((len(self._free), 6))
         self._guided: list[int] = []
         self._entries = np.zeros(len(d.M) + 1)  # of the mass matrix, and the zero of all that it does not hold
@@ -192,6 +168,38 @@ class Bodies:
     @property
     def tree_count(self) -> int:
         return len(self.first)
+
+    def join(self, first: int, second: int, places: Array) -> None:
+        """Join two bodies from now on, each at its place in the world [m] (2, 3); they may be parts of figures.
+
+        The join gets firm over `FIRM_AFTER`, in which their difference in speed goes down evenly, and the places come
+        together.
+        """
+        ends = np.array([self.offset(body, place) for body, place in zip((first, second), places)])
+        one, other = (self.point(body, end)[1] @ self.v for body, end in zip((first, second), ends))
+        joined = np.concatenate([self._join_bodies, [[first, second]]])
+        self._know_joins(joined, np.concatenate([self._join_places, ends[None]]))
+        self.firmness[-1], self.slips[-1] = 0.0, other - one
+
+    def part(self, first: int, second: int) -> None:
+        """Let two bodies go that `join` has joined."""
+        kept = (self._join_bodies != [first, second]).any(axis=1)
+        self._know_joins(self._join_bodies[kept], self._join_places[kept])
+
+    def _know_joins(self, bodies: Index, places: Array) -> None:
+        """Take over which bodies are joined (J, 2), and where in their frames [m] (J, 2, 3)."""
+        self._join_bodies, self._join_places, self._join_trees = bodies, places, self._tree_of_body[bodies]
+        self._widest_join = int(self.width[self._join_trees[self._join_trees >= 0]].max(initial=1))
+        self.is_exact = self.is_figure.copy()
+        self.is_exact[self._join_trees[self._join_trees >= 0]] = True
+        self.apart, self.slips, self.firmness = (
+            np.zeros((len(bodies), 3)),
+            np.zeros((len(bodies), 3)),
+            np.ones(len(bodies)),
+        )
+        self._may_sleep: Flags = self._is_free & ~np.append(self.is_exact, False)
+        self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
+        self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
 
     def is_loose(self, body: int) -> bool:
         """Whether a body moves by physics and is not part of a figure."""
@@ -283,6 +291,7 @@ class Bodies:
             if tree >= 0:
                 rows[k, s, :, : self.width[tree]] = (2 * s - 1) * own[:, self._dofs(tree)]
         self.apart = places[:, 1] - places[:, 0]
+        self.firmness = np.minimum(self.firmness + self._dt / FIRM_AFTER, 1.0)
         trees = self._join_trees.copy()
         for k in np.flatnonzero((trees[:, 0] == trees[:, 1]) & (trees[:, 0] >= 0)):
             rows[k, 0] += rows[k, 1]
@@ -489,12 +498,3 @@ class Bodies:
             kinetic += 0.5 * float(v @ self._entries[block] @ v)
         bodies = self._loose_bodies
         return kinetic - float(self.masses[bodies] @ self._d.xipos[bodies] @ self.gravity)
-
-
-def _size_of(m: Any, geom: int) -> Array:
-    """Size of a geom (3,), or the corners of its mesh (N, 3) [m]."""
-    mesh = int(m.geom_dataid[geom])
-    if m.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
-        return m.geom_size[geom].copy()
-    first = int(m.mesh_vertadr[mesh])
-    return m.mesh_vert[first : first + int(m.mesh_vertnum[mesh])].astype(np.float64)

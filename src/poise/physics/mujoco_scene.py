@@ -13,6 +13,7 @@ import numpy as np
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array, Flags, Index
 from poise.core.units import GRAVITY
+from poise.physics.collisions import Shape
 from poise.physics.mujoco_backend import Model
 
 SCENE, POINTS, FIRST = 1, 2, 4
@@ -143,3 +144,34 @@ def _figure(model: Model, number: int, everyone: int, friction: float, pairs: In
             if (first, second) not in may:
                 spec.add_exclude(bodyname1=model.body_name(first), bodyname2=model.body_name(second))
     return spec
+
+
+def shapes_of(m: Any, first: int) -> tuple[Shape, ...]:
+    """The shapes of a model's bodies from the first of the scene on, and of what never moves, without ground."""
+    kinds = {
+        int(mujoco.mjtGeom.mjGEOM_SPHERE): "sphere",
+        int(mujoco.mjtGeom.mjGEOM_BOX): "box",
+        int(mujoco.mjtGeom.mjGEOM_CAPSULE): "capsule",
+        int(mujoco.mjtGeom.mjGEOM_CYLINDER): "cylinder",
+        int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): "ellipsoid",
+        int(mujoco.mjtGeom.mjGEOM_MESH): "mesh",
+    }
+    return tuple(
+        Shape(
+            int(m.geom_bodyid[g]), kinds[int(m.geom_type[g])], _size_of(m, g), m.geom_pos[g].copy(),
+            m.geom_quat[g].copy(),
+        )
+        for g in range(m.ngeom)
+        if int(m.geom_type[g]) in kinds
+        and m.geom_bodyid[g] not in range(1, first)
+        and not m.geom(g).name.startswith("ground/")
+    )  # fmt: skip
+
+
+def _size_of(m: Any, geom: int) -> Array:
+    """Size of a geom (3,), or the corners of its mesh (N, 3) [m]."""
+    mesh = int(m.geom_dataid[geom])
+    if m.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
+        return m.geom_size[geom].copy()
+    first = int(m.mesh_vertadr[mesh])
+    return m.mesh_vert[first : first + int(m.mesh_vertnum[mesh])].astype(np.float64)

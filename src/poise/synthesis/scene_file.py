@@ -62,7 +62,7 @@ MAX_BYTES = 1_000_000
 INSIDE = 0.2
 """Points deeper inside a thin thing than this are behind it [m]."""
 EVENTS = ("remove", "move", "throw")
-FIGURE_EVENTS = ("drive", "push", "guide")
+FIGURE_EVENTS = ("drive", "push", "guide", "hold")
 """Events of [[figures]] and [[bodies]], which `poise.world.cast` reads."""
 MOVING = ("bodies", "ropes", "rubble", "figures")
 """Tables of what moves by physics; a scene with one of them is a world."""

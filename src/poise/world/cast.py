@@ -15,6 +15,7 @@ time = 1.2
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -38,6 +39,7 @@ from poise.synthesis.scene_tables import SceneTable, Time
 from poise.synthesis.toml_schema import Number, Pair, Place, Table, Text, Triple, label, meant, validate
 from poise.world.drivers import Clip, Driver, moved_to
 from poise.world.guides import MOST_HELP, Guide
+from poise.world.holds import Hold
 from poise.world.muscles import Goals, Ragdoll
 from poise.world.scenes import MOST_BYTES
 
@@ -110,17 +112,28 @@ class GuideTable(Table):
     help: Annotated[Number, AfterValidator(_help)] = 1.0
 
 
+class HoldTable(Table):
+    """An event that lets a figure take hold of a body of another one, or of a body of the scene, until it lets go."""
+
+    hold: Text
+    by: Text
+    hand: Text
+    body: Text = ""
+    time: Time
+    until: Time | None = None
+
+
 class Cast(NamedTuple):
     """The figures of a scene file.
 
     Attributes:
         drivers: By the figure's name.
-        events: Time [s], name of the figure or body, and its new driver, a push or a goal, in order.
+        events: Time [s], name of the figure or body, and its new driver, a push, a goal or a hold, in order.
         walls: What stands around them, without the floor.
     """
 
     drivers: dict[str, Driver]
-    events: tuple[tuple[float, str, Driver | Push | Guide], ...] = ()
+    events: tuple[tuple[float, str, Driver | Push | Guide | Hold], ...] = ()
     walls: tuple[Surface, ...] = ()
 
 
@@ -171,13 +184,16 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
         else:
             drivers[own.name] = _driver(own, kind, character, motion, here, at, heading)
         played[own.name] = own, drivers[own.name].character
-    events: list[tuple[float, str, Driver | Push | Guide]] = []
+    events: list[tuple[float, str, Driver | Push | Guide | Hold]] = []
     for k, table in enumerate(file.events):
         if not set(FIGURE_EVENTS) & set(table):
             continue
         here = place.at(label("events", k, table))
         if "guide" in table:
             events.append(_goal_of(validate(GuideTable, table, here), file, here))
+            continue
+        if "hold" in table:
+            events += _holds_of(validate(HoldTable, table, here), played, file, here)
             continue
         change = validate(DriveTable if "drive" in table else PushTable, table, here)
         name = change.drive if isinstance(change, DriveTable) else change.push
@@ -205,6 +221,24 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
     floor = file.floor.name if file.floor is not False else ""
     walls = tuple(surface for surface in scene_from(file, place).surfaces if surface.name != floor)
     return Cast(drivers, tuple(sorted(events, key=lambda event: event[0])), walls)
+
+
+def _holds_of(
+    table: HoldTable, played: Mapping[str, tuple[FigureTable, Character | None]], file: SceneTable, here: Place
+) -> list[tuple[float, str, Hold]]:
+    """When a figure takes hold, and when it lets go."""
+    things = [thing.name for thing in (*file.bodies, *file.balls)]
+    for key, name, known in (("by", table.by, [*played]), ("hold", table.hold, [*played, *things])):
+        if name not in known:
+            cure = f"{meant(name, known)}There are: {', '.join(known) or 'none'}."
+            raise here.at(f"key {key!r}").error(f"there is nothing called {name!r} for it.", cure)
+    for name, body, key in ((table.by, table.hand, "hand"), (table.hold, table.body, "body")):
+        character = played[name][1] if name in played else None
+        if character is not None:
+            _require_body(character, body, here, key)
+    hold = Hold(table.hand, table.hold, table.body)
+    ends = [] if table.until is None else [(table.until, table.by, hold._replace(lets_go=True))]
+    return [(table.time, table.by, hold), *ends]
 
 
 def _goal_of(table: GuideTable, file: SceneTable, here: Place) -> tuple[float, str, Guide]:
@@ -260,8 +294,8 @@ def _from(motion: Motion, start: float) -> Motion:
     return motion if start <= 0.0 else motion.cut(start, motion.duration)
 
 
-def _require_body(character: Character, body: str, here: Place) -> None:
+def _require_body(character: Character, body: str, here: Place, key: str = "body") -> None:
     try:
         character.body_index(body)
     except LookupError as error:
-        raise here.at("key 'body'").error(str(error)) from error
+        raise here.at(f"key {key!r}").error(str(error)) from error

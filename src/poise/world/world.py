@@ -32,12 +32,13 @@ from poise.synthesis.controller_file import Wanted
 from poise.synthesis.figure import Settings
 from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
-from poise.world.answers import agree, felt_by, largest_forces, wanted_velocities, with_limits
+from poise.world.answers import agree, largest_forces, wanted_velocities, with_limits
 from poise.world.cast import cast_of
 from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream, paces_of
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
-from poise.world.ledger import Ledger
+from poise.world.holds import Hold, ease_joins, take_hold
+from poise.world.ledger import Ledger, note_step
 from poise.world.muscles import Goals
 from poise.world.pacing import Pacing
 from poise.world.saving import Saved, restore, save
@@ -272,6 +273,18 @@ class World:
         self._held = [ball for ball in self._held if ball.name != name]
         self._guided = [*(other for other in self._guided if other.body != one.body), one]
 
+    def hold(self, name: str, hold: Hold) -> None:
+        """Let a figure take hold of another, or of a body of the scene, from now on; or let go.
+
+        Example:
+            >>> world.hold("ada", poise.world.Hold("LeftHand", "bob", "RightHand"))
+
+        Raises:
+            UnknownName, InvalidValue: if there is no such figure or body, or they are too far apart.
+        """
+        self.bodies.move(self.q, self.v)
+        take_hold(self.bodies, self.figures, name, hold, self.scale)
+
     def save(self) -> Saved:
         """Everything as it is now; `restore` puts it back, and the world goes on as it did, to the last bit.
 
@@ -349,6 +362,8 @@ class World:
             _, name, change = self._events.pop(0)
             if isinstance(change, Guide):
                 self.guide(name, change)
+            elif isinstance(change, Hold):
+                self.hold(name, change)
             elif isinstance(change, Driver):
                 self.drive(name, change)
             else:
@@ -415,6 +430,7 @@ class World:
         free = bodies.falling(pulls)
         goes = None if self._is_settling else self._carried
         wanted = wanted_velocities(touches, count, least, bodies.apart, goes, self.time, dt, self.scale)
+        ease_joins(wanted[:count], bodies.firmness, bodies.slips)
         largest = dt * self._most[np.maximum(touches.bodies, -1)].min(axis=1)
         found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
@@ -447,28 +463,8 @@ class World:
 
     def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
         """What the report tells of this step, and what the figures will feel."""
-        bodies, dt, p = self.bodies, self.dt, found.p[:count]
-        own = touches if count == len(touches.gaps) else Touches._make(array[:count] for array in touches)
-        on = bodies.figure_of[own.trees]
-        self._ledger.note(
-            contacts=float(count - len(bodies.apart) + bodies.asleep_count),
-            residual=max(wrong, float(found.residual[:count].max(initial=0.0))),
-            cut=float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()),
-            penetration=float(np.max(-own.gaps, initial=bodies.asleep_depth)),
-        )
-        k, side = np.nonzero(on >= 0)
-        if len(k):
-            given, still = bodies.impulses(own, p)
-            self._ledger.note(momentum=float(np.abs(bodies.momentum(found.v - free) - still + given).max()))
-        for number, figure in enumerate(self.figures):
-            figure.felt = felt_by(bodies, number, own, p, ground=figure.meets_ground, dt=dt)
-        others = on[k, 1 - side] < 0
-        k, side = k[others], 1 - side[others]
-        if self._carried:
-            is_carried = np.isin(own.bodies[:, ::-1], [body for body, _ in self._carried])
-            more, at = np.nonzero(is_carried & (own.trees >= 0) & (on < 0))
-            k, side = np.append(k, more), np.append(side, at)
-        self._ledger.exchange(bodies.work(own, p, k, side, 0.5 * (self.v + found.v)))
+        given = touches, count, found, free, wrong, largest
+        note_step(self._ledger, self.bodies, self.figures, self._carried, *given, self.v, self.dt)
 
     def motion(self, name: str) -> Motion:
         """What a figure has done so far, a frame for every step, in the world's frame.
