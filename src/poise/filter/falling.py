@@ -85,7 +85,7 @@ class Fall(NamedTuple):
         rested: How long it has lain still [s].
         high: How high it still is; see `highness`.
         low: How long it has been down [s].
-        back, ahead: How far it falls backward, and forward, 0 … 1.
+        back: How far it falls backward, 0 … 1.
     """
 
     q: Array
@@ -95,7 +95,6 @@ class Fall(NamedTuple):
     high: float = 1.0
     low: float = 0.0
     back: float = 0.0
-    ahead: float = 0.0
 
 
 def highness(height: float, standing: float) -> float:
@@ -455,6 +454,4 @@ def begun(character: Character, q: Array, velocity: Array, places: Array) -> Fal
         facing = np.array([y, -x]) / max(math.hypot(x, y), 1e-9)
     way = velocity[:2] / size if size > 1e-6 else facing
     back = max(0.0, -float(way @ facing))
-    return Fall(
-        tucked(character, bent(character, q, back), back * facing), way, back=back, ahead=max(0.0, float(way @ facing))
-    )
+    return Fall(tucked(character, bent(character, q, back), back * facing), way, back=back)

@@ -47,8 +47,8 @@ SUNK = 0.35
 
 UP = np.array([[0.0, 0.0, 1.0]])
 FIRM = 5.0
-"""Spine and neck of a figure that loses its balance follow their pose so much more firmly than limbs do, but not in a
-fall forward [1]."""
+"""Spine and neck of a figure that loses its balance follow their pose so much more firmly than limbs do, if it
+falls backward [1]."""
 HANDS, LET_DOWN = 2.0, 30.0
 """Weights of the hands of a falling figure, and of its trunk's descent, times its mass [kg]."""
 
@@ -244,7 +244,7 @@ def falling_targets(
     joint_weight[3:6] *= LET_GO
     inertia = state.M.diagonal()
     damping, limp_weight = limp.rate * inertia, limp.torque * joint_weight / inertia**2
-    firm = (FIRM - 1.0) * fall.high * (1.0 - fall.ahead)
+    firm = (FIRM - 1.0) * fall.high * fall.back**2
     joint_weight *= limp.pose * (1.0 + firm * setup.trunk)
     level = np.abs(f.gaps) < low  # what is deeper has to come out
     down, normals = np.flatnonzero(level), f.ground_normals.reshape(-1, 3)[level]
@@ -281,7 +281,7 @@ def _hands(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float
 def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float) -> list[PlaceGoal]:
     """Goals of pelvis, chest and head while limbs bear the figure; of a chest that arms prop up until it lies.
 
-    Not in a fall forward: feet that brake the pelvis from behind it would throw the head down.
+    Only in a fall backward: feet that brake the pelvis from beside or behind it would throw the head down.
     """
     roles, model = setup.character.roles, setup.model
     shares = {roles[role] + 1: share for role, share in reversed(bracing.PARTS.items()) if role in roles}
@@ -291,7 +291,7 @@ def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: fl
     out = []
     for body, share in shares.items():
         is_propped = on_arms and body == roles.get("chest", 0) + 1
-        part = 1.0 - fall.ahead if fall.high else (1.0 - falling.calmness(fall)) * is_propped
+        part = fall.back**2 if fall.high else (1.0 - falling.calmness(fall)) * is_propped
         here = state.data.xpos[body].copy()
         height, speed = float(here[2]) - ground, float(state.body_point_motion(body, here)[0][2])
         weight = LET_DOWN * setup.mass * part * share * bracing.above(height, setup.scale)
