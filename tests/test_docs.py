@@ -60,6 +60,18 @@ def test_links_lead_to_files(page: Path) -> None:
     assert not lost
 
 
+def _anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"\s+", "-", re.sub(r"[^\w\- ]", "", head.lower()).strip()) for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_to_headings(page: Path) -> None:
+    links = re.findall(r"\]\(([\w./]*\.md)?#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    lost = [f"{name}#{head}" for name, head in links if head not in _anchors(page.parent / name if name else page)]
+    assert not lost
+
+
 def test_pages_to_use_are_no_diary() -> None:
     """What was tried, and when, is in tried.md and bars.md; Blender's page says which version was tried by hand."""
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("  - Use:")[1].split("  - Understand:")[0]
