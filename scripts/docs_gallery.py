@@ -56,9 +56,9 @@ SHOWS = (
     Show("shoved", "A rex is shoved", "In a crouch, and in the air. Head and tail trail behind.",
          "poise simulate rex.glb --clip Hops -c rex.toml --push 'Chest 900 0 0 @2.65+0.2' "
          "--push 'Head -400 0 0 @6+0.2'"),
-    Show("dive", "A dive onto a pile of foam", "Pushed in its somersault, the diver flies on and misses the middle.",
+    Show("diver", "A dive onto a pile of foam", "Pushed in its somersault, the diver flies on and misses the middle.",
          "poise simulate dive.bvh --floor 0 --scene foam.toml --push 'Spine1 0 -150 0 @1.75+0.15'"),
-    Show("run", "A run on rough ground", "Hills of a meter, under a run that was made from goals alone.",
+    Show("hills", "A run on rough ground", "Hills of a meter, under a run that was made from goals alone.",
          "poise simulate run.bvh --terrain rough:1,1"),
     Show("shove", "A walker is shoved hard", "The push changes where it goes, and the body reacts.",
          "poise walk walker.npz --speed 1 --seconds 8 --push 'Spine1 0 700 0 @3+0.2'"),
