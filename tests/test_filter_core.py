@@ -111,8 +111,8 @@ def _both(function: Any, seen: dict[str, int], every: int = 10) -> Callable[...,
 
 
 @cache
-def _walk(count: int = 130) -> tuple[Motion, poise.Character]:
-    motion = sample_clip("walk").frames(np.arange(count))
+def _walk(count: int = 130, who: str = "walk") -> tuple[Motion, poise.Character]:
+    motion = sample_clip(who).frames(np.arange(count))
     return motion, fit(motion)
 
 
@@ -133,6 +133,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "stairs, as it comes": {"terrain": "stairs:0.12,0.35", "options": Options(plans_ahead=False)},
     "rough": {"terrain": "rough:0.1,1"},
     "strict": {"options": Options(physicality=Physicality(is_strict=True))},
+    "four legs and a tail": {"motion": "quadruped", "harder": 3.0},
     "standing, shoved": {"body": "chest", "harder": 3.5, "motion": "standing"},  # feet are far from home and must wait
 }
 USUAL = [name for name in RUNS if name not in ("strict", "stairs, as it comes")]
@@ -142,7 +143,8 @@ def _run(run: str) -> poise.SimulationResult:
     options = dict(RUNS[run])
     if "terrain" in options:
         options["terrain"] = poise.Terrain.parse(options["terrain"])
-    motion, character = _walk() if options.pop("motion", "walk") == "walk" else _standing()
+    who = options.pop("motion", "walk")
+    motion, character = _standing() if who == "standing" else _walk(who=who)
     body = options.pop("body", character.bodies[3].name)
     harder, upward, start = options.pop("harder", 1.0), options.pop("upward", 0.0), options.pop("start", 0.3)
     pushes = [

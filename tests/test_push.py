@@ -361,3 +361,16 @@ def test_a_report_does_not_depend_on_how_many_frames_are_measured_at_once(monkey
 
     many, one = told(64), told(1)
     assert one == many
+
+
+def test_a_push_runs_out_along_a_tail() -> None:
+    hound = sample_clip("quadruped").cut(0.0, 4.0)
+    shoved = simulate(hound, pushes=[Push("Hips", (500.0, 0.0, 0.0), start=0.8, duration=0.2)])
+    character = fit(hound)
+    turned = joint_deviations(character, motion_to_q(character, hound), motion_to_q(character, shoved.motion))
+    tail = [[body.name for body in character.bodies].index(name) for name in ("Tail", "Tail1", "Tail2")]
+    peaks = turned[:, tail].argmax(axis=0) / 60.0
+    assert turned[:, tail].max(axis=0).min() > 15.0  # it bends all along
+    assert 0.06 < peaks[1] - peaks[0] < 0.2
+    assert 0.06 < peaks[2] - peaks[1] < 0.2
+    assert turned[-1, tail].max() < 1.0

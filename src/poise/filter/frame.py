@@ -313,7 +313,7 @@ def _turn_targets(f: Block) -> None:
         sway, lean = f.sway_share[:, None], (f.leaning * f.lean_share - f.lying)[:, None]
         own = np.zeros((p.bodies, 9))
         if k.is_pushed:
-            own = k.swing_share[:, None] * np.append(k.turns, np.zeros((1, 9)), axis=0)[k.limb_of]
+            own = k.swings
         turn = rotations.from_rotation_vector(sway * f.sway[:3] + lean * f.follower[6:9] + own[:, :3])
         target = rotations.multiply(turn, target)
         speed = rotations.rotate(turn, speed) + sway * f.sway[3:6] + lean * f.follower[9:12] + own[:, 3:6]

@@ -25,6 +25,7 @@ from poise.core import rotations
 from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.filter.preset import Giving, Servo, Weights
+from poise.filter.trailing import TRAILS, is_calm, swung
 from poise.native import Block, compiled
 from poise.physics import bodies
 
@@ -90,6 +91,7 @@ class GivingBody:
         softest: Strength of each joint that gives entirely, 1 for those that never do, shape (B,).
         inward: The next body inward in the same limb, −1 at its root, shape (B,).
         swing_share: Part of its limb's turn that each body takes, shape (B,).
+        trails: How quickly a body of a tail follows the one before it [rad/s], 0 for all others, shape (B,).
         mass: Of the figure [kg].
     """
 
@@ -98,6 +100,7 @@ class GivingBody:
     softest: Array
     inward: npt.NDArray[np.int64]
     swing_share: Array
+    trails: Array
     mass: float
 
 
@@ -179,7 +182,7 @@ def giving_body(character: Character, rest: Array, settings: Giving, pose: Servo
         weights: Of the step problem.
     """
     count = len(character.bodies)
-    softest, limb_of, inward, share = np.ones(count), np.full(count, -1), np.full(count, -1), np.zeros(count)
+    softest, (limb_of, inward), (share, trails) = np.ones(count), np.full((2, count), -1), np.zeros((2, count))
     places, turns = (x[0] for x in body_poses(character, rest[None]))
     coms = places + rotations.rotate(turns, np.array([b.com for b in character.bodies]))
     limbs: list[LimbOnSpring] = []
@@ -217,6 +220,8 @@ def giving_body(character: Character, rest: Array, settings: Giving, pose: Servo
         if limb.kind != "leg":
             joints = len(bodies)
             share[list(bodies)] = np.linspace(*SWING, joints) if joints > 1 else 1.0
+        if limb.kind == "tail":
+            trails[list(bodies[1:])] = TRAILS / math.sqrt(character.leg_scale)
         steps = [float(np.linalg.norm(places[b] - places[a])) for a, b in pairwise(bodies)]
         tip = 2.0 * float(np.linalg.norm(character.bodies[bodies[-1]].com))
         reach = sum(steps) + (0.0 if limb.kind == "leg" else tip)
@@ -227,12 +232,12 @@ def giving_body(character: Character, rest: Array, settings: Giving, pose: Servo
                 2.0 * settings.damping * whole * math.sqrt(squares[0]), settings.stretch * reach,
             )
         )  # fmt: skip
-    return GivingBody(tuple(limbs), limb_of, softest, inward, share, character.mass)
+    return GivingBody(tuple(limbs), limb_of, softest, inward, share, trails, character.mass)
 
 
 def advance(
     give: Give, body: GivingBody, settings: Giving, hits: Sequence[Hit], places: Array, stands: Flags, pressed: float,
-    dt: float, trunk: Trunk,
+    dt: float, trunk: Trunk, *, is_calm: bool = True,
 ) -> tuple[Give, Reached]:  # fmt: skip
     """One step: how far the joints give after it, and what of the forces reaches the trunk during it.
 
@@ -246,6 +251,7 @@ def advance(
         pressed: How much what stands gives to a load from above, 0 … 1.
         dt: [s].
         trunk: How the trunk moves.
+        is_calm: No tail swings any more.
     """
     wanted, on_limbs = np.zeros(len(give.amounts)), np.zeros((len(body.limbs), 3))
     passed: list[Hit] = []
@@ -278,7 +284,7 @@ def advance(
             part = settings.leg_share * drive / (drive + settings.yield_share)
             wanted[limb.bodies[0]] = max(wanted[limb.bodies[0]], part)
     amounts = _spread(give.amounts, wanted, body, settings, stands, pressed, dt)
-    if not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
+    if is_calm and not hits and amounts.max(initial=0.0) < LEAST and float(np.abs(ways).max(initial=0.0)) < 1e-5:
         return Give.none(body), Reached(tuple(passed), np.zeros(3), np.zeros_like(ways))
     rise, fade = dt / (settings.onset + dt), _fades(body, settings, dt)
     loose = np.where(on_limbs.any(axis=1), give.loose + rise * (1.0 - give.loose), give.loose * fade)
@@ -428,11 +434,13 @@ def give_way(f):
     of_points = k.limb_of[p.point_body]
     k.limb_stands[:] = [(f.stands & (of_points == limb)).any() for limb in range(k.limbs)]
     trunk = _trunk(f, body)
-    give, reached = advance(give, body, k, hits, p.xpos[1:], k.limb_stands, k.pressed, k.dt, trunk)
+    calm = is_calm(k, 1e-5)
+    give, reached = advance(give, body, k, hits, p.xpos[1:], k.limb_stands, k.pressed, k.dt, trunk, is_calm=calm)
     k.amounts[1:], k.loose[:], k.ways[:], k.speeds[:] = give.amounts, give.loose, give.ways, give.speeds
     k.own_acceleration[:], k.accelerations[:] = reached.acceleration, reached.accelerations
     arms = p.subtree_com[k.first_body] - trunk.places
     k.turns[:] = limb_turns(give, body, reached.accelerations, arms).reshape(-1, 9)
+    k.swings[:] = 0.0 if give.is_at_rest else swung(k)
     pivot = p.subtree_com[k.root] + [0.0, 0.0, k.pivot]
     for hit in reached.hits:
         # a push of so many body weights moves figures of any size by the same part of their legs
@@ -465,6 +473,7 @@ def _trunk(f: Block, body: GivingBody) -> Trunk:
 def hold(k: Block, limb: int) -> None:
     """A limb that holds on to something does not give, nor trail behind."""
     k.amounts[k.limb_of == limb] = 0.0
+    k.swings[k.limb_of == limb] = 0.0
     for own in (k.ways, k.speeds, k.turns):
         own[limb] = 0.0
 
@@ -474,19 +483,10 @@ def read(k: Block) -> tuple[GivingBody, Give]:
     limbs = tuple(
         LimbOnSpring((int(first) - 1, int(last) - 1), -1, *numbers)
         for first, last, *numbers in zip(
-            k.first_body,
-            k.last_body,
-            k.limb_mass,
-            k.length,
-            k.is_leg,
-            k.is_arm,
-            k.lever,
-            k.stiffness,
-            k.damping,
-            k.limit,
-            strict=True,
+            k.first_body, k.last_body, k.limb_mass, k.length, k.is_leg, k.is_arm, k.lever, k.stiffness, k.damping,
+            k.limit, strict=True,
         )
-    )
+    )  # fmt: skip
     inward = np.where(k.inward[1:] > 0, k.inward[1:] - 1, -1)
-    body = GivingBody(limbs, k.limb_of[1:], k.softest[1:], inward, k.swing_share[1:], k.mass)
+    body = GivingBody(limbs, k.limb_of[1:], k.softest[1:], inward, k.swing_share[1:], k.trails[1:], k.mass)
     return body, Give(k.amounts[1:].copy(), k.loose.copy(), k.ways.copy(), k.speeds.copy())

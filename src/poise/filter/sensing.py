@@ -14,7 +14,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.typing import Array
-from poise.filter import giving
+from poise.filter import giving, trailing
 from poise.filter.falling import lands, presses, slip_directions
 from poise.filter.footing import Footholds, Footing, GroundFollower
 from poise.filter.forces import Force
@@ -146,7 +146,7 @@ class Routine:
     def rest(self) -> None:
         """Nothing gives any more, and the goal begins anew."""
         limbs = self.limbs
-        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds, limbs.turns):
+        for array in (limbs.amounts, limbs.loose, limbs.ways, limbs.speeds, limbs.turns, limbs.swings):
             array.fill(0.0)
         limbs.values.is_pushed = self.frame.values.has_previous = 0
 
@@ -204,6 +204,7 @@ def _limbs(state: State, body: GivingBody, settings: Giving, dt: float, scale: f
     k.limb_of[1:], k.softest[1:] = body.limb_of, body.softest
     k.swing_share[:] = 0.0
     k.swing_share[1:] = body.swing_share
+    k.trails[1:], k.trail_damping = body.trails, trailing.DAMPED
     k.inward[1:] = np.where(body.inward >= 0, body.inward + 1, -1)
     return k
 

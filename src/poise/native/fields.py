@@ -230,8 +230,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         first_body, last_body: word[limbs]  from the trunk outward
         is_leg, is_arm: flag[limbs]  it may stand; it keeps the balance
         lever: real[limbs]  what it passes on enters so far out on it
-        limb_mass: real[limbs]  [kg]
-        length: real[limbs]  from its first joint to its end [m]
+        limb_mass, length: real[limbs]  [kg]; from its first joint to its end [m]
         stiffness, damping: real[limbs]  of its spring at small ways [N/m], [N s/m]
         limit: real[limbs]  way at which the spring is twice as stiff [m]
         limb_of: word[bodies]  limb of each body, −1 for none
@@ -244,8 +243,9 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         loose: real[limbs]  how far each limb goes its own way, 0 … 1
         ways, speeds, accelerations: real[limbs, 3]  of the limbs' masses against the trunk [m], [m/s], [m/s²]
         turns: real[limbs, 9]  the limbs' turns by their ways: rotation vectors and their rates
-        swing_share: real[bodies]  part of its limb's turn that each body takes
-        pendulum: real  of a person that falls over [1/s²]
+        swing_share, trails: real[bodies]  part of its limb's turn; how it follows the body before, 0 at once [rad/s]
+        swings: real[bodies, 9]  turn of each body by the swing of its limb, its rate and that one's rate
+        pendulum, trail_damping: real  of a person that falls over [1/s²]; ratio, of bodies that follow
         trunk_force: real[3]  on the trunk, as on a leg of 0.82 m [N]
         trunk_moment: real[3]  about its pivot [N m]
         own_acceleration: real[3]  what the limbs' own accelerations add to that of the center of mass [m/s²]

@@ -234,7 +234,7 @@ static void turn_targets(Frame *f) {
         memcpy(rate, r->angular_accelerations + 3 * b, sizeof rate);
         const Limbs *l = f->giving;
         real own_turn[9] = {0};
-        if (l->is_pushed && l->limb_of[b] >= 0) add(l->swing_share[b], l->turns + 9 * l->limb_of[b], own_turn, 9);
+        if (l->is_pushed) memcpy(own_turn, l->swings + 9 * b, sizeof own_turn);
         if (f->is_turned || l->is_pushed) {
             real sway = f->sway_share[b], lean = f->leaning * f->lean_share[b] - f->lying, q[4], angle = 0;
             for (int c = 0; c < 3; c++) {

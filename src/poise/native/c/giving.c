@@ -87,6 +87,27 @@ static void turn_limbs(Limbs *l) {
     }
 }
 
+/* Turn of every body by the swing of its limb; a tail follows joint by joint: see `swung`. */
+static void swing_bodies(Limbs *l) {
+    for (word b = 1; b < l->pose->bodies; b++) {
+        real *own = l->swings + 9 * b, w = l->trails[b], dt = l->dt;
+        if (l->limb_of[b] < 0) continue;
+        if (w == 0.0) {
+            const real *turns = l->turns + 9 * l->limb_of[b];
+            for (int c = 0; c < 9; c++) own[c] = l->swing_share[b] * turns[c];
+            continue;
+        }
+        const real *before = l->swings + 9 * l->inward[b];
+        real share = l->swing_share[b] / l->swing_share[l->inward[b]], square = w * w, friction = 2.0 * l->trail_damping * w;
+        for (int c = 0; c < 3; c++) {
+            real rest = share * before[c] - own[c] - dt * own[3 + c];
+            own[6 + c] = (square * rest - friction * own[3 + c]) / (1.0 + dt * friction + dt * dt * square);
+            own[3 + c] += dt * own[6 + c];
+            own[c] += dt * own[3 + c];
+        }
+    }
+}
+
 /* One implicit step of m ÿ = f − m (1 − l) a − (K (1 + |y|² / y_m²) y − K y_b + D ẏ) (1 + m / m_trunk), linearized at
  * its start, with the trunk's acceleration a and the way y_b that keeps the balance; l is how far the limb was hit. */
 static void swing(Limbs *l, const real *forces, const real *bases, const real *wanted, real *all_carried) {
@@ -212,6 +233,8 @@ API void give_way(Frame *f) {
     memcpy(l->amounts, next, (size_t)bodies * sizeof(real));
     for (word b = 0; b < bodies; b++) most = larger(most, next[b]);
     for (word i = 0; i < 3 * limbs; i++) farthest = larger(farthest, fabs(l->ways[i]));
+    for (word b = 0; b < bodies; b++)
+        for (int c = 0; c < 6 && l->trails[b] > 0.0; c++) farthest = larger(farthest, fabs(l->swings[9 * b + c]));
     if (!l->hits && most < LEAST && farthest < LEAST_WAY) {
         fill(0.0, l->amounts, bodies);
         fill(0.0, l->loose, limbs);
@@ -219,6 +242,7 @@ API void give_way(Frame *f) {
         fill(0.0, l->speeds, 3 * limbs);
         fill(0.0, l->accelerations, 3 * limbs);
         fill(0.0, l->turns, 9 * limbs);
+        fill(0.0, l->swings, 9 * bodies);
         return;
     }
     real rise = l->dt / (l->onset + l->dt), fades[2];
@@ -229,6 +253,7 @@ API void give_way(Frame *f) {
         add((l->is_leg[k] ? l->loose[k] : 1.0) * l->limb_mass[k] / l->mass, l->accelerations + 3 * k, l->own_acceleration, 3);
     }
     turn_limbs(l);
+    swing_bodies(l);
 }
 
 void strengths_of(const Pose *p, const real *reference_v, Limbs *l) {
