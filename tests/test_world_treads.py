@@ -158,16 +158,41 @@ def test_a_walker_tips_a_seesaw_and_walks_down_its_other_side(tmp_path: Path, wa
     assert max(depths) < 0.03
 
 
-def test_who_goes_below_a_plank_is_not_thrown_onto_it(tmp_path: Path, walk: Motion) -> None:
-    world = world_of(tmp_path, SEESAW.replace("turn = [0, -7, 0]", "turn = [0, 7, 0]"), walk)
+TOO_HIGH = {
+    "box": '[[boxes]]\nname = "b"\nplace = [2.6, 0.0, 0.2]\nsides = [1.6, 1.2, 0.4]\nground = true\n',
+    "seesaw": SEESAW.replace("turn = [0, -7, 0]", "turn = [0, 7, 0]"),  # its near end is high
+}
+
+
+@pytest.mark.parametrize("name", TOO_HIGH)
+def test_what_is_higher_than_a_step_is_in_the_way(tmp_path: Path, walk: Motion, name: str) -> None:
+    world = world_of(tmp_path, TOO_HIGH[name], walk)
+    figure = world.figures[0].simulated
+    assert figure is not None
     hardest = 0.0
+    for _ in range(400):
+        world.step()
+        if figure.last is not None:
+            hardest = max(hardest, float(np.abs(figure.last.result.forces).sum()))
+    assert hardest < 3000.0, "nothing lifts it"
+    assert world.report()["penetration_max_m"] < 0.01
+    assert abs(world.q[1]) > 0.5, "it goes round it"
+    assert abs(world.q[2] - world.figures[0].poses[0][2]) < 0.05
+
+
+def test_who_does_not_see_a_high_box_walks_against_it(tmp_path: Path, walk: Motion) -> None:
+    world = world_of(tmp_path, TOO_HIGH["box"], walk, sees=False)
     for _ in range(300):
         world.step()
-        figure = world.figures[0].simulated
-        assert figure is not None
-        assert figure.last is not None
-        hardest = max(hardest, float(np.abs(figure.last.result.forces).sum()))
-    assert hardest < 12000.0
+    before, q = world.save(), world.q.copy()
+    assert 1.4 < q[0] < 1.9, "it is held back"
+    for _ in range(20):
+        world.step()
+    after = world.q.copy()
+    world.restore(before)
+    for _ in range(20):
+        world.step()
+    assert np.array_equal(world.q, after)
 
 
 def test_a_rope_bridge_sags_under_a_walker(tmp_path: Path, walk: Motion) -> None:

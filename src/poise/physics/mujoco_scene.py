@@ -91,6 +91,15 @@ def is_tread(m: Any) -> Flags:
     return is_of_scene & (m.geom_group == STEPPED_ON) & (m.geom_type == mujoco.mjtGeom.mjGEOM_BOX)
 
 
+def meets_some(m: Any, figure: int, geoms: Index, meets: Flags) -> bool:
+    """Set which of some geoms of the scene (N,) a figure meets, shape (N,); whether that is new."""
+    group, old = FIRST << figure, m.geom_conaffinity[geoms]
+    new = np.where(meets, old | group, old & ~group)
+    m.geom_conaffinity[geoms] = new
+    np.bitwise_or.at(m.body_conaffinity, m.geom_bodyid[geoms], new)  # the engine skips pairs of bodies by these
+    return not np.array_equal(old, new)
+
+
 def _let_meet(geoms: Iterable[Any], affinity: int, margin: float) -> None:
     for geom in geoms:
         geom.contype, geom.conaffinity, geom.condim = SCENE, affinity, 3

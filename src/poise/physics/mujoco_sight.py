@@ -14,7 +14,7 @@ from poise.core.typing import Array
 from poise.native import Block, compiled
 from poise.physics.mujoco_backend import engine_block
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.mujoco_scene import GROUND, is_tread
+from poise.physics.mujoco_scene import FIRST, GROUND, is_tread
 
 TOUCH, TRIES = 0.02, 8
 """A part of a body that comes this near to something meets it [m]; to come there it is moved on at most so often."""
@@ -164,8 +164,9 @@ class Sight:
         figures = range(len(bodies.solid))
         self._own = [bodies.solid[k][is_obstacle[bodies.solid[k]]] for k in figures]
         self._others = [np.flatnonzero(is_obstacle & (self._trees != k)) for k in figures]
+        self._treads = np.flatnonzero(is_tread(m) & (m.body_mass >= least)[m.geom_bodyid])
         self._thing = np.where(tree >= 0, tree, -1 - np.arange(m.nbody))[m.geom_bodyid]  # what never moves: each body
-        hinged = int((is_obstacle & np.isnan(self._weights)).sum()) * max(map(len, self._own), default=0)
+        hinged = int(np.isnan(self._weights[is_obstacle | is_tread(m)]).sum()) * max(map(len, self._own), default=0)
         self._hinged, self._met = np.zeros(hinged + 1, dtype=np.int64), np.zeros((hinged + 1, 4))
         self._count = np.zeros(1, dtype=np.int64)
 
@@ -183,6 +184,8 @@ class Sight:
         """
         bodies, others = self._bodies, self._others[figure]
         m, d = bodies.engine
+        high = self._treads[(m.geom_conaffinity[self._treads] & (FIRST << figure)) != 0]  # too high to step on
+        others = np.append(others, high) if len(high) else others
         self._ahead.geom_xpos[:], self._ahead.geom_xmat[:] = d.geom_xpos, d.geom_xmat
         order, firsts = np.empty(len(others), dtype=np.int64), np.empty(len(others))
         nearest = first_met(

@@ -16,11 +16,16 @@ BENEATH = 0.5
 """A point that is lower than a top by this part of the height that a figure steps up is beneath the box."""
 
 
+BEFORE = np.linspace(0.02, 0.4, 5)
+"""The ground before a box is looked for so far from it, over gaps, as parts of the height that a figure steps up."""
+
+
 class Tops(Shape):
     """Ground on which boxes lie, as one figure knows it.
 
     A top counts where it is level enough and not higher than a figure can step: so a table is none, but one that it
-    has climbed is. A point of the figure that is far below a top is beneath the box.
+    has climbed is. A point of the figure that is far below a top is beneath the box. A box that rises by more than a
+    step where the figure would meet it is no ground at all: it is in the way.
 
     Args:
         base: The ground without them.
@@ -32,14 +37,46 @@ class Tops(Shape):
     Attributes:
         base, place: As given.
         level: Height of the ground on which the figure stands [m]; infinite before it does.
+        is_high: Boxes that are in its way, shape (K,).
     """
 
     is_static = False
     treads = True
 
     def __init__(self, base: Shape, place: Place, boxes: Array, step: float) -> None:
-        self.boxes, self.level = boxes, math.inf
+        self._all, self.level, self.is_high = boxes, math.inf, np.zeros(len(boxes), dtype=np.bool_)
         self.base, self.place, self._step = base, place, step
+
+    @property
+    def boxes(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Those that are ground, as given; the others are infinitely low."""
+        if not self.is_high.any():
+            return self._all
+        out = self._all.copy()
+        out[self.is_high, 2] = -np.inf
+        return out
+
+    def look_from(self, place: Array) -> None:
+        """Tell the boxes in the way of a figure whose root is at a place (2,) [m] from those that it steps on.
+
+        What counts is where a box is nearest to the figure: how much higher its top is there than the ground before it.
+        """
+        self.is_high[:] = False
+        tilt = np.abs(self._all[:, 9:12])
+        tops = self._all[:, 2] + np.einsum("kj,kj->k", tilt, self._all[:, 12:15])
+        for k in np.flatnonzero(tops > self.highest).tolist():
+            box = self._all[k]
+            axes, half = box[3:12].reshape(3, 3), box[12:15]
+            own = axes.T @ np.append(place - box[:2], 0.0)
+            near = box[:2] + (axes @ np.clip(own, -0.99 * half, 0.99 * half))[:2]
+            found, top = top_under(box[None], np.inf, near[:1], near[1:], np.array([-np.inf]))[:2]
+            way = place - near
+            far, before = float(np.hypot(*way)), self.level
+            if far > 0.02 * self._step:
+                out = near + np.minimum(BEFORE * self._step, far)[:, None] * way / far
+                others, below = np.delete(self._all, k, axis=0), self.base.at(out, self.place, 0.0)[0]
+                before = float(top_under(others, np.inf, out[:, 0], out[:, 1], below)[1].max())
+            self.is_high[k] = (top[0] if found[0] >= 0 else tops[k]) > before + self._step
 
     @property
     def highest(self) -> float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -65,7 +102,7 @@ class Tops(Shape):
 
     def begun_at(self, place: Array) -> tuple[Tops, float]:
         """The same for a figure that begins at a place (1, 2), and the height there [m]."""
-        own = Tops(self.base, self.place, self.boxes, self._step)
+        own = Tops(self.base, self.place, self._all, self._step)
         own.level = float(own.at(place, self.place, 0.0)[0][0])
         return own, own.level
 

@@ -15,7 +15,7 @@ from poise.core import rotations
 from poise.core.typing import Array
 from poise.filter.filter import SimulatedCharacter
 from poise.physics.mujoco_bodies import Bodies
-from poise.physics.mujoco_scene import is_tread
+from poise.physics.mujoco_scene import is_tread, meets_some
 from poise.terrain import Terrain
 from poise.terrain.shapes import NO_BOXES
 from poise.terrain.tops import Tops
@@ -80,6 +80,23 @@ class Treads:
     def ground(self, terrain: Terrain, leg: float) -> Terrain:
         """A ground with these boxes on it, for a figure with legs so long [m]."""
         return terrain.topped(self.boxes, STEP * leg) if len(self.boxes) else terrain
+
+    def sort(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> None:
+        """Find which boxes are in the way of figures, that is too high to step on, where these are now."""
+        if not len(self._geoms):
+            return
+        for figure in figures:
+            if figure is not None and isinstance(shape := figure.terrain.shape, Tops):
+                shape.look_from(figure.q[:2])
+        self.let_meet(bodies, figures)
+
+    def let_meet(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> None:
+        """Let figures meet the boxes in their way as other bodies."""
+        for k, figure in enumerate(figures):
+            shape = None if figure is None else figure.terrain.shape
+            high = shape.is_high if isinstance(shape, Tops) else np.zeros(len(self._geoms), dtype=np.bool_)
+            if meets_some(bodies.engine[0], k, self._geoms, high):
+                bodies.is_placed = False
 
     def pressed(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> list[Pressed]:
         """What figures have pressed on bodies with, in the step that they just solved from the state last moved to.

@@ -212,6 +212,7 @@ class World:
     def _let_meet(self) -> None:
         for k, figure in enumerate(self.figures):
             self.bodies.let_meet(k, ground=figure.meets_ground)
+        self._treads.let_meet(self.bodies, [figure.simulated for figure in self.figures])
         self._most = largest_forces(self.bodies, self.figures)
 
     # --- what a user does to it while it runs
@@ -456,6 +457,7 @@ class World:
         self.bodies.move(self.q, self.v)
         self.track.append(self.bodies.places())
         self._treads.see(self.bodies, self._carried, self.time, self.dt)
+        self._treads.sort(self.bodies, [figure.simulated for figure in self.figures])
         for figure, at in zip(self.figures, self.bodies.figure_q):
             figure.poses.append(self.q[at].copy())
         self._paces = paces_of(self.bodies, self.figures, self.dt)
