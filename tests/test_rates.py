@@ -33,9 +33,17 @@ def told(motion: Motion) -> object:
 def test_one_swing_shows_a_rate_twice_too_fast() -> None:
     motion = walk().frames(np.arange(50))
     assert find_gait(Figure(motion)) is None
-    assert find_swing(Figure(motion)) is not None
+    assert find_swing(Figure(motion), "z") is not None
     assert told(motion) is None
     assert told(replace(motion, times=motion.times / 2.0)) == pytest.approx(60.0, rel=0.01)
+
+
+def test_feet_that_rise_and_fall_more_than_they_go_ahead_take_no_steps() -> None:
+    motion = walk().frames(np.arange(50))
+    forward = motion.translations[-1, 0] - motion.translations[0, 0]
+    places = motion.translations.copy()
+    places[:, 0] += np.linspace(0.0, 2.0 * np.linalg.norm(forward), 50)[:, None] * np.array([0.0, 0.0, 1.0])
+    assert find_swing(Figure(replace(motion, translations=places)), "z") is None
 
 
 @pytest.mark.parametrize("speed", [0.5, 2.0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from poise.physics.mujoco_backend import model_of
 from poise.physics.mujoco_sight import Look
 from poise.show.world_scene import scene_of_world
 from poise.world import Clip, Goals, Ragdoll, World
+from poise.world.answers import largest_forces
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
 from poise.world.stands import Finder, stands_of, steps_of
@@ -353,6 +355,20 @@ def test_a_wall_does_not_whip_the_head(person: poise.Character, walk: Motion, tm
     assert hit
     assert np.degrees(np.linalg.norm(steps, axis=1).max()) / world.dt < 900.0  # 1760 with two body weights on the head
     assert world.report()["penetration_max_m"] < 0.08  # 0.03 to 0.065 at eight places of the wall
+
+
+def test_a_tiny_arm_takes_no_more_than_so_many_of_its_own_weights(person: poise.Character, walk: Motion) -> None:
+    arms = {body for limb in person.limbs if limb.kind == "arm" for body in person.carried(limb.bodies[0])}
+    bodies = [replace(b, mass=b.mass * (0.03 if k in arms else 1.0)) for k, b in enumerate(person.bodies)]
+    most = []
+    for character in (person, replace(person, bodies=tuple(bodies))):
+        world = World(figures={"ada": Clip(walk, character)})
+        first = world.bodies.figure_body[0]
+        most.append(largest_forces(world.bodies, world.figures)[first : first + len(bodies)])
+    own = sorted(arms)
+    weight = 9.81 * sum(bodies[k].mass for k in arms) / 2.0
+    assert most[1][own].max() < 40.0 * weight  # 2 000 N on an arm of 0.2 kg moved it by 106 rad/s in one step
+    assert most[0][own].min() == most[0][0]  # a person's arms take what the trunk takes
 
 
 @first_cases(

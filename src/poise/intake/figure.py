@@ -232,8 +232,9 @@ SLOW_FOOT = 0.3
 """A foot stands while it moves slower than this share of its fastest [1]."""
 SHORTEST_STRIDE = 0.4
 """A stride carries a foot at least this far [leg lengths]."""
-SHORTEST_SWING, STRAIGHT = 0.25, 0.8
-"""A swing carries a foot at least this far [leg lengths], and this share of its path from end to end [1]."""
+SHORTEST_SWING, STRAIGHT, STEEP = 0.25, 0.8, 0.7
+"""A swing carries a foot at least this far [leg lengths], this share of its path from end to end, and no steeper than
+this share of its way up or down [1]."""
 FEWEST_STRIDES = 3
 """Fewer strides make no gait."""
 WALKING, HOPPING = 0.12, 0.6
@@ -350,8 +351,11 @@ class Swing:
     length: float
 
 
-def find_swing(figure: Figure) -> Swing | None:
-    """The swings of feet that go straight ahead, whether they make a gait or not; None where most do not."""
+def find_swing(figure: Figure, up: str) -> Swing | None:
+    """The swings of feet that go straight ahead, whether they make a gait or not; None where most do not.
+
+    A foot that gets higher or lower by more than it goes ahead takes no step: it jumps, falls or dives.
+    """
     if not figure.moves:
         return None
     found: list[tuple[float, float]] = []
@@ -360,6 +364,8 @@ def find_swing(figure: Figure) -> Swing | None:
         place, standing = _foot_stances(figure, foot)
         for (_, begin), (end, _) in itertools.pairwise(runs(standing)):
             way = float(np.linalg.norm(place[end] - place[begin]))
+            if abs(along(place[end] - place[begin], up)) > STEEP * way:
+                continue
             path = float(np.linalg.norm(np.diff(place[begin : end + 1], axis=0), axis=1).sum())
             count += way > SHORTEST_SWING
             if way > max(SHORTEST_SWING, STRAIGHT * path):
@@ -387,7 +393,7 @@ def least_gravity(figure: Figure, up: str) -> float | None:
     Accelerations are smoothed over a window of frames. In a run only frames count whose window lies within one stance.
     None where no two feet stand in turn, or no gravity holds it.
     """
-    swing, feet = find_swing(figure), figure.anatomy.feet
+    swing, feet = find_swing(figure, up), figure.anatomy.feet
     if swing is None or len(feet) != 2:
         return None
     width = max(5, round(0.5 * swing.time / figure.step) | 1)

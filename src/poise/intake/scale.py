@@ -182,7 +182,7 @@ def steps_keep_time(figure: Figure, up: str, candidates: Sequence[Scale]) -> Tes
 
     Cadence and swing of one gait are one evidence: a slow walker is slow in both, so their mean is judged.
     """
-    gait, swing = find_gait(figure), find_swing(figure)
+    gait, swing = find_gait(figure), find_swing(figure, up)
     if gait is None and swing is None:
         return None
     on_foot = gait is not None and gait.on_foot

@@ -31,10 +31,10 @@ SOFT = 0.2
 """How firmly limbs that bodies touch keep to the clip: a factor on what they track; it divides what torques weigh."""
 RECOVERED, SLOP, FASTEST = 0.2, 0.001, 0.5
 """What overlaps by more than the slop [m] comes apart by this share of it a step, at most so fast [m/s]."""
-HARDEST, ON_HEAD = 2.0, 6.0
+HARDEST, ON_HEAD, ON_LIMB = 2.0, 6.0, 30.0
 """Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps. On a head or neck: in weights of head and neck, since a neck passes on less than a trunk or a straight
-limb."""
+limb. On a limb: no more than so many of its own weights; a person's limbs take all, the tiny arms of a rex do not."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
@@ -141,10 +141,11 @@ def largest_forces(bodies: Bodies, figures: Sequence[Figure]) -> Array:
             unit = GRAVITY * character.leg_scale
             most[first : first + len(character.bodies)] = HARDEST * unit * character.mass
             for limb in character.limbs:
-                if limb.kind == "neck" and limb.bodies:
+                if limb.kind != "spine" and limb.bodies:
                     parts = character.carried(limb.bodies[0])
                     mass = sum(character.bodies[part].mass for part in parts)
-                    most[first + np.array(parts)] = unit * min(ON_HEAD * mass, HARDEST * character.mass)
+                    own = (ON_HEAD if limb.kind == "neck" else ON_LIMB) * mass
+                    most[first + np.array(parts)] = unit * min(own, HARDEST * character.mass)
     return most
 
 
