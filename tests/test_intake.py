@@ -231,6 +231,20 @@ def test_numbers_that_an_exporter_counted_joints_with_hide_no_name() -> None:
     assert without_counts(own) == own
 
 
+def test_legs_known_by_shape_begin_at_the_hips_though_their_feet_are_long() -> None:
+    """A stout animal on its hind legs: thigh 0.24, shin 0.3, foot 0.32 m to its toes."""
+    joints = [("a", -1, (0.0, 0.0, 0.55))]
+    for y in (0.2, -0.2):
+        at = len(joints)
+        joints += [("b", 0, (0.0, y, 0.0)), ("c", at, (0.0, 0.0, -0.24)), ("d", at + 1, (-0.1, 0.0, -0.28))]
+        joints += [("e", at + 2, (0.32, 0.0, 0.0))]
+    joints += [("f", 0, (0.0, 0.0, 0.6))]
+    turns = np.tile(rotations.IDENTITY, (len(joints), 1))
+    names = tuple(f"{name}{k}" for k, (name, _, _) in enumerate(joints))
+    skeleton = Skeleton(names, np.array([p for _, p, _ in joints]), np.array([o for _, _, o in joints]), turns)
+    assert [names[leg.first] for leg in anatomy_of(skeleton).legs] == ["b1", "b5"]
+
+
 def test_a_long_chain_of_joints_is_no_trouble() -> None:
     count = 3000
     skeleton = Skeleton(

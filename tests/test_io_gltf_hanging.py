@@ -13,7 +13,7 @@ from poise.body import fit
 from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.skeleton import Skeleton, world_pose
-from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, hang_ends, measure
+from poise.io.gltf_hanging import Hanging, find_hanging, hang_by_skin, hang_chains, hang_ends, measure, without_circles
 
 JOINTS = (
     ("Root", "", (0.0, 0.0, 0.0)),
@@ -214,6 +214,15 @@ def test_no_joint_hangs_in_a_circle_whatever_moves() -> None:
             while joint >= 0:
                 joint, steps = int(hung[joint]), steps + 1
                 assert steps <= count
+
+
+def test_a_trunk_on_which_a_chain_of_limbs_hangs_does_not_hang_on_one_of_them() -> None:
+    # 0 bears the trunk 1 and the chain 2-3 of a leg; motion alone would put the trunk on the leg
+    parents = np.array([-1, 0, 0, 2])
+    chain, back = Hanging(2, 1, 1.5, ()), Hanging(1, 3, 3.5, ())
+    assert without_circles(parents, (chain, back)) == (chain,)
+    assert without_circles(parents, (back,)) == (back,)
+    assert without_circles(parents, (Hanging(2, 3, 9.0, ()),)) == ()
 
 
 def test_a_foot_hangs_on_a_shin_without_skin_where_the_other_one_hangs_on_its_own() -> None:

@@ -35,6 +35,8 @@ ROW, SIDE_BY_SIDE = 0.5, 0.77
 FINGERS = "finger|thumb|index|middle|ring|pinky|pinkie|metacarpal"
 SAME_LENGTH = 0.1
 """Two chains mirror each other if their lengths differ by no more than this share [1]."""
+AS_LONG = 0.8
+"""Thigh and shin are at least this long, as a share of shin and foot [1]."""
 SHORTEST_LIMB = 0.12
 """A limb is at least this long, as a share of the longest way from tip to tip [1]."""
 
@@ -285,7 +287,7 @@ def _longest_child(skeleton: Skeleton, joint: int) -> int:
 
 def _mirrored_pairs(skeleton: Skeleton) -> list[tuple[Limb, ...]]:
     """Pairs of like chains that hang on one joint, nearest the root first."""
-    lengths = np.linalg.norm(skeleton.offsets, axis=1)
+    lengths, places = np.linalg.norm(skeleton.offsets, axis=1), skeleton.rest[0]
     below, following = np.zeros(skeleton.joint_count), np.full(skeleton.joint_count, -1)
     for j in range(skeleton.joint_count - 1, 0, -1):
         parent, way = int(skeleton.parents[j]), below[j] + lengths[j]
@@ -307,7 +309,7 @@ def _mirrored_pairs(skeleton: Skeleton) -> list[tuple[Limb, ...]]:
                 first, second = main_chain(a), main_chain(b)
                 alike = abs(below[a] - below[b]) <= SAME_LENGTH * max(below[a], below[b])
                 if alike and len(first) == len(second) >= 3:
-                    found.append((_way(skeleton, joint, 0), (_limb(lengths, first), _limb(lengths, second))))
+                    found.append((_way(skeleton, joint, 0), _pair(places, (first, second))))
     taken: set[int] = set()
     pairs: list[tuple[Limb, ...]] = []
     for _, pair in sorted(found, key=lambda f: f[0]):
@@ -318,10 +320,17 @@ def _mirrored_pairs(skeleton: Skeleton) -> list[tuple[Limb, ...]]:
     return pairs
 
 
-def _limb(lengths: np.ndarray, chain: list[int]) -> Limb:
-    """The two longest neighboring bones of a chain."""
-    best = max(range(1, len(chain) - 1), key=lambda k: float(lengths[chain[k]] + lengths[chain[k + 1]]))
-    return Limb(chain[best - 1], chain[best], chain[best + 1])
+def _pair(places: np.ndarray, chains: tuple[list[int], list[int]]) -> tuple[Limb, ...]:
+    """The two longest neighboring bones of mirrored chains, or nearly as long ones above that reach farther.
+
+    A long foot stands off from its shin.
+    """
+    bones = np.array([np.linalg.norm(np.diff(places[c], axis=0), axis=1) for c in chains]).sum(axis=0)
+    ends = np.array([np.linalg.norm(places[c[2:]] - places[c[:-2]], axis=1) for c in chains]).sum(axis=0)
+    sums = bones[:-1] + bones[1:]
+    longest = int(sums.argmax())
+    best = next(k for k in range(longest + 1) if ends[k] >= ends[longest] and sums[k] >= AS_LONG * sums[longest])
+    return tuple(Limb(*c[best : best + 3]) for c in chains)
 
 
 def _way(skeleton: Skeleton, joint: int, above: int) -> float:

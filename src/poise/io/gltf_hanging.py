@@ -10,7 +10,7 @@ its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -344,6 +344,23 @@ def hang_ends(rig: Rig, taken: frozenset[int]) -> tuple[Hanging, ...]:
         return any(abs(away[h.joint] - away[one.joint]) < MIRRORED for h in same)
 
     return tuple(h for h in found if has_twin(h))
+
+
+def without_circles(parents: Ints, hanging: Iterable[Hanging]) -> tuple[Hanging, ...]:
+    """Those that close no circle with what the file says and what came before them; the first are the surest."""
+    above = [{int(p)} for p in parents]
+    kept: list[Hanging] = []
+    for one in hanging:
+        carriers, waiting = set[int](), [one.bone]
+        while waiting:
+            bone = waiting.pop()
+            if bone >= 0 and bone not in carriers:
+                carriers.add(bone)
+                waiting += above[bone]
+        if one.joint not in carriers:
+            above[one.joint].add(one.bone)
+            kept.append(one)
+    return tuple(kept)
 
 
 def _farthest(bonds: dict[int, list[int]], places: Array, joint: int) -> float:

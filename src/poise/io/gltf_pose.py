@@ -19,7 +19,7 @@ from poise.intake.anatomy import anatomy_of
 from poise.io.format import SAME_UNIT, door_turn
 from poise.io.gltf_clip import Channel, Clip, read_clip, sample
 from poise.io.gltf_document import GltfDocument
-from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, hang_ends, measure
+from poise.io.gltf_hanging import find_hanging, hang_by_skin, hang_chains, hang_ends, measure, without_circles
 from poise.io.gltf_mesh import SkinnedMesh, heights_of, seams_of, skin_of, skin_volume, skinned_meshes, tips_from_meshes
 from poise.io.gltf_tree import UNIFORM, GltfTree, are_even, find_tree, mirrored, node_parents
 
@@ -255,9 +255,9 @@ def skeleton_tree(file: GltfDocument) -> GltfTree:
     posed = (np.concatenate(places), np.concatenate(turns)) if places else still
     rig = measure(*posed, tree.parents, tree.skin, seams, clips if places else None)
     found = find_hanging(rig)
-    found += hang_chains(rig, frozenset(h.joint for h in found))
-    found += hang_ends(rig, frozenset(h.joint for h in found))
-    return tree.with_hanging(found)
+    chains = hang_chains(rig, frozenset(h.joint for h in found))
+    ends = hang_ends(rig, frozenset(h.joint for h in (*found, *chains)))
+    return tree.with_hanging(without_circles(tree.parents, (*chains, *found, *ends)))  # a trunk hangs on no limb
 
 
 def _detaches(tree: GltfTree, channel: Channel) -> bool:
