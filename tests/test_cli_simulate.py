@@ -479,7 +479,7 @@ def test_help_says_all_it_allows_on_a_narrow_screen() -> None:
         (
             "gltf/Fox.glb",
             ["--clip", "Run", "--end", "0.3", "--terrain", "slope:5"],
-            ["60.7 m", "--height", "in place"],
+            ["79 m", "--height", "in place"],
         ),
         (
             "bvh/cmu_motionbuilder/05_20-mb.bvh",
