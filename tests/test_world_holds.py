@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -151,3 +152,33 @@ def test_a_scene_file_says_who_holds_whom(tmp_path: Path, walk: Motion) -> None:
         file.write_text(SCENE.replace(wrong, words), encoding="utf-8")
         with pytest.raises(FileFormatError, match=words.rpartition('"')[0].rpartition('"')[2]):
             World(file)
+
+
+def test_a_figure_throws_a_ball_at_one_that_walks(
+    tmp_path: Path, walk: Motion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(__file__).parents[1] / "examples" / "controllers"
+    for name in ("throw.toml", "throw_scene.toml"):
+        shutil.copy(folder / name, tmp_path)
+    poise.save(walk, tmp_path / "walk.bvh")
+    monkeypatch.chdir(tmp_path)
+    world = World("throw_scene.toml")
+    bodies, bob = world.bodies, world.figure("bob").driver
+    ball, speed = bodies.names.index("scene/ball"), bodies.coordinates("ball")[1]
+    hand = bodies.figure_body[1] + world.figure("bob").character.body_index("RightHand")
+    apart, hit, thrown = [], None, np.zeros(3)
+    while world.time < 2.0:
+        world.step()
+        if world.time < 1.4:
+            apart.append(float(np.linalg.norm(bodies.point(hand, None)[0] - world.track[-1][0][ball])))
+            thrown = world.v[speed : speed + 3].copy()
+        if hit is None and world.figure("ada").felt:
+            hit = world.time
+    assert max(apart[30:]) < 0.1, "it lies in the hand"
+    assert 3.8 < thrown[0] < 5.2, "2.1 m in half a second"
+    assert 2.0 < thrown[2] < 4.0
+    assert hit is not None
+    assert 1.6 < hit < 2.0
+    assert world.v[speed] < 3.5, "it bounces off"
+    assert isinstance(bob, Goals)
+    assert bob.fell is None

@@ -285,6 +285,7 @@ class World:
         """
         self.bodies.move(self.q, self.v)
         take_hold(self.bodies, self.figures, name, hold, self.scale)
+        self._held = [ball for ball in self._held if ball.name != hold.other]  # it takes it out of the air
 
     def save(self) -> Saved:
         """Everything as it is now; `restore` puts it back, and the world goes on as it did, to the last bit.
