@@ -40,10 +40,20 @@ def test_one_swing_shows_a_rate_twice_too_fast() -> None:
 
 def test_feet_that_rise_and_fall_more_than_they_go_ahead_take_no_steps() -> None:
     motion = walk().frames(np.arange(50))
-    forward = motion.translations[-1, 0] - motion.translations[0, 0]
-    places = motion.translations.copy()
-    places[:, 0] += np.linspace(0.0, 2.0 * np.linalg.norm(forward), 50)[:, None] * np.array([0.0, 0.0, 1.0])
-    assert find_swing(Figure(replace(motion, translations=places)), "z") is None
+    swing = find_swing(Figure(motion), "z")
+    assert swing is not None
+
+    def swings_with(share: float) -> int:
+        """In how many of 20 cases a swing is found where the whole body rises for ten frames, ever later."""
+        rise, count = share * swing.length * Figure(motion).leg, 0
+        for first in range(0, 40, 2):
+            places = motion.translations.copy()
+            places[:, 0, 2] += rise * np.clip((np.arange(50) - first) / 10.0, 0.0, 1.0)
+            count += find_swing(Figure(replace(motion, translations=places)), "z") is not None
+        return count
+
+    assert swings_with(0.4) > 15  # 18; 20 where no swing is too steep
+    assert swings_with(1.6) < 13  # 10; 19
 
 
 @pytest.mark.parametrize("speed", [0.5, 2.0])
