@@ -180,6 +180,7 @@ def test_a_stand_is_no_statue(examples: Locomotion, figure: Character) -> None:
         assert np.ptp(places[:, names.index(foot)], axis=0).max() < 0.002
 
 
+@pytest.mark.long
 def test_it_walks_to_places(examples: Locomotion) -> None:
     places = [(2.0, 0.0), (2.0, 2.0)]
     way = Toward(places, examples.walk)

@@ -284,7 +284,7 @@ def test_a_loop_stays_a_loop_and_its_seam_is_mended() -> None:
     np.testing.assert_allclose(rounds.times[6:], twice.times[: rounds.frame_count - 6], atol=1e-12)
     edited = repair(motion, verify=False)
     assert edited.report["after"]["force_rms"] < 0.3 * edited.report["before"]["force_rms"]
-    assert any("It goes on the spot: what is measured is that of one who goes at" in n for n in edited.report["notes"])
+    assert any("It goes on the spot: force and moment are those of going at" in n for n in edited.report["notes"])
     ends = edited.motion.rotations[[0, -1]]
     assert float(rotations.angle_between(ends[0], motion.rotations[0]).max()) > 1e-3  # they change, and both alike
     assert float(rotations.angle_between(ends[0], ends[1]).max()) < 1e-6

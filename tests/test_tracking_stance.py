@@ -167,7 +167,7 @@ def test_feet_of_a_held_character_go_under_it() -> None:
     own = Sway(np.array([0.1, 0.0]), np.array([3.0, 0.0]), np.zeros(2), 0.9)
     wanted = Sway(np.zeros(2), np.zeros(2), np.zeros(2), 0.9)
     targets = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.1], [0.0, -0.1]])
-    for off_way, stands, least, most in (
+    for held_off, stands, least, most in (
         (None, False, 0.5, 0.6),
         (own.place, False, 0.1, 0.1),
         (own.place, True, 0.1, 0.1),
@@ -188,12 +188,12 @@ def test_feet_of_a_held_character_go_under_it() -> None:
                 gain=1.0,
                 reach=0.03,
                 step_reach=0.7,
-                off_way=off_way,
+                held_off=held_off,
             )
             catch, shift = found.catch, found.placed.shift
         assert least - 1e-3 < catch[0] < most + 1e-3
         # the way of one that is held goes with its body while a foot swings, then to where its feet stand
-        assert bool(shift[0] > 0.003) == (off_way is not None and not stands)
+        assert bool(shift[0] > 0.003) == (held_off is not None and not stands)
     own = wanted._replace(place=np.array([0.05, 0.0]), velocity=np.array([1.2, 0.0]))
     made = [
         recovery_steps(

@@ -14,6 +14,7 @@ from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.native import library
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
+from poise.terrain.shapes import AXES, BOX_SIZE, HALF, MIDDLE, SPIN, VELOCITY
 from poise.terrain.tops import Tops, top_under
 from poise.world import Clip, Ragdoll, World
 from tests.clips import sample_clip
@@ -78,20 +79,20 @@ def depth_of_feet(world: World) -> float:
 
 def boxes(count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
-    out = np.zeros((count, 21))
-    out[:, :3], out[:, 12:15] = rng.normal(size=(count, 3)), rng.uniform(0.1, 1.5, (count, 3))
+    out = np.zeros((count, BOX_SIZE))
+    out[:, MIDDLE], out[:, HALF] = rng.normal(size=(count, 3)), rng.uniform(0.1, 1.5, (count, 3))
     turns = rotations.from_rotation_vector(0.5 * rng.normal(size=(count, 3)))
-    out[:, 3:12] = rotations.to_matrix(turns).reshape(count, 9)
-    out[0, 3:12] = np.eye(3).ravel()
-    out[:, 15:] = rng.normal(size=(count, 6))
+    out[:, AXES] = rotations.to_matrix(turns).reshape(count, 9)
+    out[0, AXES] = np.eye(3).ravel()
+    out[:, VELOCITY], out[:, SPIN] = np.split(rng.normal(size=(count, 6)), 2, axis=1)
     return out
 
 
 def test_the_top_of_a_box_is_where_its_upper_side_is() -> None:
     tilt = np.radians(20.0)
-    box = np.zeros((1, 21))
-    box[0, :3], box[0, 12:15] = (1.0, 0.0, 0.5), (1.0, 0.4, 0.1)
-    box[0, 3:12] = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.0, -tilt, 0.0]))).ravel()
+    box = np.zeros((1, BOX_SIZE))
+    box[0, MIDDLE], box[0, HALF] = (1.0, 0.0, 0.5), (1.0, 0.4, 0.1)
+    box[0, AXES] = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.0, -tilt, 0.0]))).ravel()
     x, below = np.array([1.0, 1.5, 1.0, 3.0, 1.0]), np.zeros(5)
     y = np.array([0.0, 0.0, 0.5, 0.0, 0.3])
     found, z, along, across = top_under(box, np.inf, x, y, below)
@@ -101,7 +102,7 @@ def test_the_top_of_a_box_is_where_its_upper_side_is() -> None:
     assert not across.any()
     assert top_under(box, 0.55, x, y, below)[0].tolist() == [-1] * 5, "too high to step on"
     steep = box.copy()
-    steep[0, 3:12] = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.0, -0.8, 0.0]))).ravel()
+    steep[0, AXES] = rotations.to_matrix(rotations.from_rotation_vector(np.array([0.0, -0.8, 0.0]))).ravel()
     assert (top_under(steep, np.inf, x, y, below)[0] < 0).all(), "too steep to stand on"
 
 

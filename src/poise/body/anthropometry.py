@@ -44,8 +44,8 @@ RADII = {
 }
 """Radius of each part: of a person 2.3 m from toe to fingertip [m], and as a share of the part's own bone."""
 
-PERSON_MASS = 70.0
-"""Mass of a human-sized figure when none is given [kg]."""
+PERSON_MASS, PERSON_HEIGHT = 70.0, 1.7
+"""Mass of a human-sized figure when none is given [kg], and the height that belongs to it [m]."""
 
 PERSON_HEIGHTS = (1.35, 2.1)
 """Heights called human-sized [m]; the mass outside them goes with (height / 1.7 m)³."""
@@ -76,7 +76,7 @@ def default_mass(height: float, *, two_legged: bool = True, volume: float | None
     low, high = PERSON_HEIGHTS
     if two_legged and low <= height <= high:
         return PERSON_MASS
-    mass, drawn = PERSON_MASS * (height / 1.7) ** 3, DENSITY * (volume or 0.0)
+    mass, drawn = PERSON_MASS * (height / PERSON_HEIGHT) ** 3, DENSITY * (volume or 0.0)
     return min(mass, drawn) if drawn > LEAST_FILLED * mass else mass
 
 

@@ -101,14 +101,15 @@ def _shapes(
 def _ankle_shapes(
     frames: Frames, ground: Ground, radii: list[float], shapes: list[tuple[Capsule, ...]]
 ) -> dict[int, Capsule]:
-    """What joins the ankle to the foot on its sole where it is so high above it that the shank would end in the air.
+    """By ankle: a capsule down to the foot, where the ankle is so high that the shank would end in the air.
 
-    Of all feet or none: both legs are built alike.
+    Either all feet have one or none: both legs are built alike.
     """
     found: dict[int, Capsule] = {}
-    feet = [f.ankle for f in ground.feet if frames.parts[f.ankle] == "foot" and ground.plane(f.ankle) is not None]
-    for ankle in feet:
-        heel, _, up = ground.plane(ankle) or (np.zeros(3),) * 3
+    for ankle in (foot.ankle for foot in ground.feet if frames.parts[foot.ankle] == "foot"):
+        if (plane := ground.plane(ankle)) is None:
+            continue
+        heel, _, up = plane
         lift, shank, height = shapes[ankle][0].radius, radii[frames.parents[ankle]], float(-heel @ up)
         if height <= 2.0 * lift + shank:
             return {}

@@ -14,7 +14,7 @@ from poise.core.typing import Array
 BODY = 0.4
 """Least length of what goes on behind a head to be a body, as a share of the span [1]."""
 NECK = 0.25
-"""The last joint of a neck moves no more of the skin than this, as a share of what the skull moves [1]."""
+"""The last joint of a neck moves at most this share of the skin that the skull moves [1]."""
 STRAIGHT = 0.7
 """A branch goes on along the trunk, or back from it, if the cosine between them is more than this [1]."""
 
@@ -87,7 +87,10 @@ def neck_before_chest(tree: JointTree, pelvis: int, chest: int, chains: list[Cha
 
 
 def neck_above_arms(tree: JointTree, chains: list[Chain]) -> list[Chain]:
-    """Neck and head of a figure whose arms, legs and spine all begin at the hips: the spine above where the arms do."""
+    """The chains with a neck, where two arms, the legs and a spine that goes up to the head all begin at the hips.
+
+    The spine ends at the height of the shoulders; above them it is neck and head.
+    """
     rest = tree.skeleton.rest[0][:, 2]
     arms = [c.joints[c.upper] for c in chains if c.kind == "arm"]
     spine = max((c for c in chains if c.kind == "spine"), key=lambda c: len(c.joints), default=None)
@@ -157,9 +160,9 @@ def to_head(tree: JointTree, path: list[int]) -> tuple[int, ...]:
 
 
 def _skull(tree: JointTree, neck: int, kids: list[int]) -> int | None:
-    """Of branches in the middle of the body the one that moves most skin, and far more than the joint they hang on.
+    """The skull beside its jaw: the branch in the middle of the body that moves most skin; None where there is none.
 
-    That joint is the last of a neck then, whose jaw hangs beside the skull; a head has more of the skin itself.
+    It moves far more skin than the joint that both hang on, the last of the neck; a head would move more itself.
     """
     middle = [c for c in kids if not tree.is_sided(c) and c not in tree.asides]
     skull = max(middle, key=lambda c: float(tree.below_skin[c]), default=None)

@@ -14,7 +14,7 @@ import numpy as np
 from poise import phases
 from poise.analysis.forces import touching
 from poise.analysis.gait import goes_on_the_spot
-from poise.body.anthropometry import PERSON_HEIGHTS, PERSON_MASS
+from poise.body.anthropometry import PERSON_HEIGHT, PERSON_HEIGHTS, PERSON_MASS
 from poise.body.character import Character
 from poise.body.posing import left_out
 from poise.core.errors import FileFormatError, MotionWarning, PoiseError
@@ -50,18 +50,20 @@ def mass_doubt(character: Character, tall: float | None) -> str:
     """The sentence for a mass that neither user nor file gave, and that may surprise; `tall` is the height [m]."""
     mass = character.mass
     if tall and tall < PERSON_HEIGHTS[0] and abs(mass - PERSON_MASS) < 0.01 and not character.skeleton.mass:
+        by_height = mass * (tall / PERSON_HEIGHT) ** 3
         return (
             f"The figure is {tall:.3g} m tall, but weighs {kilograms(mass)} like a grown person: with trunk and legs "
-            f"stretched out it is as long as one. Its height alone would give {mass * (tall / 1.7) ** 3:.0f} kg. "
+            f"stretched out it is as long as one. Its height alone would give {by_height:.0f} kg. "
             "Pushes meet that mass; --mass KG gives another, --height another size."
         )
     if character.skeleton.mass or PEOPLE[0] <= mass <= PEOPLE[1]:
         return ""
-    follows = tall and 1.7 * (mass / 70.0) ** (1.0 / 3.0) < TALLER * tall
+    follows = tall and PERSON_HEIGHT * (mass / PERSON_MASS) ** (1.0 / 3.0) < TALLER * tall
     size = f"size ({tall:.3g} m tall) and shape" if follows else "size and shape"
     most = ", and no more than its skin holds" if character.skeleton.skin_volume else ""
+    usual = f"{kilograms(PERSON_MASS)} at {PERSON_HEIGHT:g} m"
     return (
-        f"The figure weighs {kilograms(mass)}, by its {size}: 70 kg at 1.7 m, with the cube of the size{most}. "
+        f"The figure weighs {kilograms(mass)}, by its {size}: {usual}, with the cube of the size{most}. "
         "Pushes meet that mass; --mass KG gives another, --height another size."
     )
 

@@ -16,10 +16,8 @@ DEEP = 0.005
 """A point deeper than this in a thing is reported by name [m]."""
 FAR_APART = 0.8
 """Feet are far apart above this part of a leg [1]: at 0.25 the weight came over one foot, at 0.9 and 2 it did not."""
-
-
 GATHERS = 1.5
-"""An athlete has left the ground after this time, if it can [s] of a grown-up."""
+"""An athlete that can has left the ground by this time, for a leg of 0.82 m [s]."""
 PERSON = (1.05, 0.21)
 """How high the center of mass of the built-in grown-up is and how far apart its feet stand, in parts of its leg [1]."""
 
@@ -112,7 +110,7 @@ def _one_foot(result: SynthesisResult) -> list[str]:
 
 
 def failure_of(behavior: Behavior, result: SynthesisResult) -> str:
-    """Why an athlete that nothing pushed failed, beside the shape of its body; empty if it did not, or is none."""
+    """Why an athlete that nothing pushed failed, and how its body differs from the grown-up's; else an empty text."""
     figure = result.figures[0]
     if not behavior.is_athletic or result.pushes:
         return ""

@@ -69,10 +69,11 @@ def vary(
     from poise.check.clip import clip_files
     from poise.io.format import file_and_clip, written_ending
 
-    if (key := file_and_clip(str(file))[1]) is not None:
+    named, in_name = file_and_clip(str(file))
+    if in_name is not None:
         if clip is not None:
             raise InvalidValue(f"{file} names a clip, and so does --clip {clip}; give one of them.")
-        file, clip = file_and_clip(str(file))[0], str(key)
+        file, clip = named, str(in_name)
     if not 1 <= count <= MOST:
         raise InvalidValue(f"-n is {count}; give 1 to {MOST}.")
     if seed < 0:

@@ -450,8 +450,8 @@ def _notes(seen: Analysis, curve: Sequence[Point], number: int, force: float, sa
     if drift := float(np.linalg.norm(in_place_velocity(seen.motion))):
         froude = drift**2 / (GRAVITY * seen.character.leg_length)
         notes.append(
-            f"It goes on the spot: what is measured is that of one who goes at {drift:.2g} m/s (Froude number "
-            f"{froude:.2g}) on ground at rest."
+            f"It goes on the spot: force and moment are those of going at {drift:.2g} m/s (Froude number {froude:.2g}) "
+            "over ground at rest."
         )
     share, unsure = share_of_gravity(seen)
     least, most = PLAUSIBLE_GRAVITY

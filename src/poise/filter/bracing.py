@@ -23,14 +23,17 @@ AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
 BELOW = 0.35
 """They go so far below the chest, until they are at the ground [m], for a leg of 0.82 m."""
 BRAKED, SOFTLY = 0.25, 0.5
-"""The trunk is let down so that it can be stopped with this part of gravity, and lands with this speed [m/s]."""
-STRONGEST, BY_ARMS, PROMPT = 1.2, 3.0, 0.1
-"""Limbs bear this part of its weight at most, that of chest and head this one with hands on the ground [1], and correct
-its speed within so long [s]."""
+"""The trunk comes down so that it can be stopped with the first part of gravity [1], and lands at the second speed
+[m/s], for a leg of 0.82 m."""
+STRONGEST, BY_ARMS = 1.2, 3.0
+"""Limbs bear at most so many weights of the trunk [1]: the first by legs; the second for chest and head with hands on
+the ground."""
+PROMPT = 0.1
+"""The speed at which the trunk comes down is corrected within so long, for a leg of 0.82 m [s]."""
 LIES = 0.12
 """A trunk lies with its joints so high above the ground [m], for a leg of 0.82 m."""
 PARTS = {"pelvis": 0.5, "chest": 0.5, "head": 0.1}
-"""How much each part matters."""
+"""How much each part counts, of the weight of a trunk that is let down [1]."""
 
 
 def hand_target(
@@ -88,13 +91,16 @@ def side_of_left(character: Character, places: Array, way: Array) -> float:
 
 
 def descent(height: float, speed: float, scale: float, strongest: float) -> float:
-    """Acceleration upward asked of a part of the trunk that is let down [m/s²].
+    """Upward acceleration asked of a part of the trunk [m/s²]: a = (u − v) / T + b, −g ≤ a ≤ (s − 1) g.
+
+    Braked by b, a part with the speed u = −√(w² + 2 b (z − z₀)) lands with the speed w at z₀, the height of a trunk
+    that lies. T is `PROMPT`, b is `BRAKED` times gravity, w is `SOFTLY`.
 
     Args:
-        height: Above the ground [m].
-        speed: Upward [m/s].
+        height: Above the ground, z [m].
+        speed: Upward, v [m/s].
         scale: Leg length / 0.82 m.
-        strongest: Part of its weight that is borne at most [1].
+        strongest: How many times its weight limbs bear at most, s [1].
     """
     left, braking = max(height - LIES * scale, 0.0), BRAKED * GRAVITY
     wanted = -math.sqrt(SOFTLY**2 * scale + 2.0 * braking * left)

@@ -55,7 +55,7 @@ NEAR = 0.36, 0.2
 """Elbows and shoulders that bear something begin to yield with the chest so high above the ground, and yield wholly
 with it so high [m], for a leg of 0.82 m: a forearm above a trunk that lies."""
 TIRING = 0.5
-"""Of a figure that has come down and props itself up, these heights grow as fast as this [m/s]."""
+"""These heights grow at this speed once a figure that props itself up has come down: its arms tire [m/s]."""
 LOWERED, LOADED = 0.8, 5.0
 """They yield the less the faster the chest moves, up to this speed [m/s], and are slowed down more by this factor [1]:
 a trunk that drops throws the legs up."""
@@ -225,7 +225,7 @@ def trunk_dofs(character: Character, model: Model) -> Flags:
 def yielding(height: float, speed: float, low: float = 0.0) -> float:
     """How far arms that bear something yield, 0 … 1: near the ground, and only as the chest comes down slowly.
 
-    One that has come down and still props itself up yields the higher the longer it does.
+    The longer a figure that has come down props itself up, the higher above the ground its arms yield.
 
     Args:
         height: Of the chest above the ground [m], for a leg of 0.82 m.

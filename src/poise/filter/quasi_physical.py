@@ -72,11 +72,11 @@ class PlaceGoal:
 
     Attributes:
         body, offset: The place [m], in the body's frame.
-        acceleration: [m/s²], shape (3,).
+        acceleration: Along the world's axes, or along those of `along` [m/s²], shape (3,) or (m,).
         weight: Soft with one.
         label: Name in reports.
         is_out_of_reach: It was to be hard, but no pose can meet it.
-        along: World directions in which it accelerates so, shape (m, 3); all three by default.
+        along: Directions in the world, shape (m, 3).
     """
 
     body: int

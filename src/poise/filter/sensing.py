@@ -50,7 +50,7 @@ other than the second, for a leg of 0.82 m [m]."""
 BENT, LEAST_REACH = 0.08, 0.3
 """A leg is shorter by this part in the first quarter of its swing, and reaches this part of its length aside."""
 EASES = 0.05
-"""A joint of a leg that was hit goes to its limit no faster than the way left in this time [s]."""
+"""A joint of a leg that was hit would take at least this time to its limit at its speed, for a leg of 0.82 m [s]."""
 FORESIGHT, LOOSENING = 0.05, 0.05
 """A foot that would be out of reach so much later [s], by this part of the leg, is no longer held at its place."""
 RISE = 0.3

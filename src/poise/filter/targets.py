@@ -46,6 +46,7 @@ SUNK = 0.35
 """A figure whose root nobody holds falls from where its center of mass is so far below its place [leg lengths]."""
 
 UP = np.array([[0.0, 0.0, 1.0]])
+"""The vertical, as the only direction of a goal."""
 FIRM = 5.0
 """Spine and neck of a figure that loses its balance follow their pose so much more firmly than limbs do, if it
 falls backward [1]."""
@@ -279,11 +280,13 @@ def _hands(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float
 
 
 def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float) -> list[PlaceGoal]:
-    """Goals of pelvis, chest and head while limbs bear the figure; of a chest that arms prop up until it lies.
+    """Goals that let pelvis, chest and head down while limbs bear the figure, if it falls backward.
 
-    Only in a fall backward: feet that brake the pelvis from beside or behind it would throw the head down.
+    In other falls feet that brake the pelvis would throw the head down. Once the figure has come down, only a chest
+    that arms prop up has such a goal, until it lies.
     """
     roles, model = setup.character.roles, setup.model
+    # one body may have several roles: the first of `PARTS` counts
     shares = {roles[role] + 1: share for role, share in reversed(bracing.PARTS.items()) if role in roles}
     bearing = set(model.point_body[touches].tolist()) - set(shares)
     arms = [b + 1 for limb in setup.character.limbs if limb.kind == "arm" for b in limb.bodies]
@@ -296,7 +299,8 @@ def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: fl
         height, speed = float(here[2]) - ground, float(state.body_point_motion(body, here)[0][2])
         weight = LET_DOWN * setup.mass * part * share * bracing.above(height, setup.scale)
         if weight and bearing:
-            strongest = bracing.BY_ARMS if on_arms and body > 1 else bracing.STRONGEST
+            is_pelvis = body == 1
+            strongest = bracing.BY_ARMS if on_arms and not is_pelvis else bracing.STRONGEST
             asked = np.array([bracing.descent(height, speed, setup.scale, strongest)])
             out.append(PlaceGoal(body, np.zeros(3), asked, weight, "trunk is let down", along=UP))
     return out

@@ -1,7 +1,7 @@
 """The way of a runner: straight ahead, or round a circle that it leans into.
 
-A body on a circle of radius R is pulled to its middle with v² / R. Legs push through the center of mass, so the foot
-stands farther out by h v² / (R g), and trunk and legs lean in by as much.
+A body on a circle of radius R accelerates to its middle by v² / R. Legs push through the center of mass, so trunk and
+legs lean in by v² / (R g), and the foot stands farther out by this times the height of the center of mass.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from poise.core.units import GRAVITY
 from poise.goals.observation import Observation
 
 STEERS, MOST = 0.15, 0.3
-"""How far a runner beside its track turns toward it for each meter that it is off it [rad/m], at most [rad]."""
+"""How far a runner turns toward its track for each meter that it is off it, for a leg of 0.82 m [rad/m], and at most
+[rad]."""
 STEEPEST = 0.5
-"""Largest lean, in parts of g across [1]."""
+"""Largest acceleration across that it leans for, in parts of g [1]."""
 
 
 def begin_track(observed: Observation, radius: float) -> None:
@@ -51,7 +52,7 @@ def course(observed: Observation) -> Array:
 
 
 def lean_in(observed: Observation) -> Array:
-    """What pulls the figure to the middle of its circle, in parts of g, shape (2,); zero if it goes straight ahead."""
+    """Acceleration to the middle of the circle, in parts of g, shape (2,); zero if the figure goes straight ahead."""
     if "track" not in observed.memory:
         return np.zeros(2)
     out, far, radius = _outward(observed)

@@ -464,9 +464,7 @@ def height_in_meters(text: str | float) -> float:
 
 
 def _unmarked_head(skeleton: Skeleton, top: float) -> float:
-    """How far a person's head goes on above all joints and tips, if the highest is the one that is called head or neck
-    and nothing says where it ends, no skin either [m].
-    """
+    """How far a standing person's head reaches above its joint, the highest [m]; 0 where a tip or skin ends it."""
     anatomy, heights = anatomy_of(skeleton), skeleton.rest[0][:, 2]
     highest = int(heights.argmax())
     names = [set(name_words(skeleton.names[j])) for j in (highest, *skeleton.ancestors(highest)[:1])]

@@ -44,6 +44,8 @@ from poise.phases.floor import carrying_larger
 __all__ = ["ReadOptions", "load", "load_at_rest", "load_skeleton", "read_options", "resampled_to", "save"]
 
 AnyPath = str | PathLike[str]
+MAX_FPS = 100_000.0
+"""Largest rate of resampling [1/s]; what 1e9 asks for by mistake would fill the memory."""
 
 
 def load(
@@ -251,10 +253,6 @@ def save(
         )
     with all_or_none():
         write_as(motion, path, unit=wanted.unit, up=wanted.up)
-
-
-MAX_FPS = 100_000.0
-"""Nobody resamples to more frames a second [1/s]; no more fit into memory."""
 
 
 def _as_stated(motion: Motion) -> Motion:

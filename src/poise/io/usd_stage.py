@@ -223,9 +223,8 @@ class _Reading:
 
     def __init__(self, path: Path, stage: Any, layer: bytes, is_own: bool, unit: float | None, up: str | None) -> None:
         self.path, self.stage, self.layer, self.is_own = path, stage, layer, is_own
-        self.unit = unit or float(UsdGeom.GetStageMetersPerUnit(stage))
-        self.up = up or str(UsdGeom.GetStageUpAxis(stage)).lower()
         stated = float(UsdGeom.GetStageMetersPerUnit(stage)), str(UsdGeom.GetStageUpAxis(stage)).lower()
+        self.unit, self.up = unit or stated[0], up or stated[1]
         self.is_read_otherwise = (self.unit, self.up) != stated
         self.rate = float(stage.GetTimeCodesPerSecond())
         if not (math.isfinite(self.unit) and self.unit > 0.0 and math.isfinite(self.rate) and self.rate > 0.0):

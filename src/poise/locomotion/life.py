@@ -16,8 +16,8 @@ from poise.physics.mujoco_backend import model_of
 from poise.world.living import alive, swaying
 
 RESTS, TURNED = 0.3, 0.02
-"""A figure that goes slower than this part of its slowest walk [1] begins to sway and breathe as one that stands. How
-it does so is found anew where it has turned by more than the second [rad]."""
+"""A figure slower than the first part of its slowest walk [1] begins to sway and breathe as one that stands. In which
+directions is found anew once it has turned by more than the second [rad]."""
 
 
 class Life:
@@ -33,8 +33,8 @@ class Life:
         self._examples, self._figure, self._seed = examples, figure, seed
         self._state, self._ways, self._faces = State(model_of(figure)), np.zeros(0), math.inf
 
-    def of(self, q: Array, velocity: Array, heading: float, time: float) -> Array:
-        """A pose (nq,) that lives; the same where it walks.
+    def enliven(self, q: Array, velocity: Array, heading: float, time: float) -> Array:
+        """A pose (nq,) with breath and sway; the pose itself where the figure walks.
 
         Args:
             q: Of the walker, shape (nq,).

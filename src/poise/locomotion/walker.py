@@ -377,7 +377,7 @@ def walk(
     times: Array = np.arange(len(poses), dtype=np.float64) * dt
     motion = Motion(examples.motion.skeleton, times, translations, rotations.continuous(turned))
     life, plain = Life(examples, figure), motion_to_q(figure, motion)
-    lively = np.array([life.of(q, *how, t) for q, how, t in zip(plain, going, times)])
+    lively = np.array([life.enliven(q, *how, t) for q, how, t in zip(plain, going, times)])
     return apply_deviation(figure, motion, plain, lively)
 
 
@@ -468,7 +468,7 @@ class Walking(Driver):
                 walker.push(impulse[:2] / self._figure.mass)
         self._time += walker.dt
         pose = self._q(walker.step(self.velocity, self.turn))
-        self._stream.give(self._life.of(pose, walker.velocity, walker.heading, self._time))
+        self._stream.give(self._life.enliven(pose, walker.velocity, walker.heading, self._time))
         lists = self._stream.ask(forces)
         self.q, self.v = self._stream.q, self._stream.v
         return lists

@@ -162,11 +162,11 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
     # the ground, placed, at one time
     "Ground": _fields("""
         kind_of_ground: word  0 plane, 1 steps, 2 grid of control heights
-        rows, columns, boxes: word  of the table; and boxes on it, whose tops are ground too
+        rows, columns, boxes: word  of the table; boxes on the ground, whose tops are ground too
         numbers: real[12]  place, size and motion; see terrain/ground.py
         table: real[rows, columns]  control heights [m]
-        highest, beneath: real  of these tops that count; a point so far below one is beneath the box [m]
-        tops: real[boxes, 21]  of each: middle, axes (columns), half sides, velocity, angular velocity
+        highest, beneath: real  height of the highest top that counts; a point so far below one is beneath its box [m]
+        tops: real[boxes, 21]  of each box; see MIDDLE in terrain/shapes.py
     """),
     # the undisturbed character at one instant; see filter/reference.py
     "Reference": _fields("""
@@ -285,7 +285,7 @@ BLOCKS: dict[str, tuple[Field, ...]] = {
         end_speed, end_stiffness: real  of the servo of contact points [1/s], [1/s²]
         contact_time, contact_height: real  points matter so long before they touch [s], and so near to the ground [m]
         limit_margin: real  a limit acts from so near on [rad]
-        limit_time: real  a leg that was hit goes no faster to a limit than the way left in this [s]
+        limit_time: real  a joint of a leg that was hit would take at least this time to its limit at its speed [s]
         return_share: real  from outside a limit, part of the way back in a step
         ground_reach: real  points nearer than this may not go below the ground [m]
         clearance: real  height of a swing over rising ground [m]

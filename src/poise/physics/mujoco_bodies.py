@@ -51,8 +51,8 @@ class Bodies:
         is_figure: Which trees are figures, shape (T,).
         is_exact: Trees whose contacts are solved exactly: figures, and bodies that are joined at points, shape (T,).
         apart: How far joined points are from each other, in the contacts last asked for [m], shape (J, 3).
-        firmness, slips: How firm each join is by now, from 0 to 1, shape (J,), and how the speeds of the two
-            bodies differed when it began [m/s], shape (J, 3).
+        firmness: How firm each join is by now, from 0 to 1, shape (J,).
+        slips: By how much the velocities of joined points differed when the join began [m/s], shape (J, 3).
         figure_of: Figure of each tree, whose trees come first, −1 for others and for what never moves, shape (T + 1,).
         figure_q, figure_v: Coordinates and dofs of each figure.
         figure_body: First body of each figure.
@@ -172,14 +172,17 @@ class Bodies:
     def join(self, first: int, second: int, places: Array) -> None:
         """Join two bodies from now on, each at its place in the world [m] (2, 3); they may be parts of figures.
 
-        The join gets firm over `FIRM_AFTER`, in which their difference in speed goes down evenly, and the places come
-        together.
+        Within `FIRM_AFTER` the places come together, and the difference of their speeds fades evenly.
         """
         ends = np.array([self.offset(body, place) for body, place in zip((first, second), places)])
         one, other = (self.point(body, end)[1] @ self.v for body, end in zip((first, second), ends))
         joined = np.concatenate([self._join_bodies, [[first, second]]])
         self._know_joins(joined, np.concatenate([self._join_places, ends[None]]))
         self.firmness[-1], self.slips[-1] = 0.0, other - one
+
+    def firm_joins(self) -> None:
+        """Make joins that are not firm yet firmer, by a step."""
+        self.firmness = np.minimum(self.firmness + self._dt / FIRM_AFTER, 1.0)
 
     def part(self, first: int, second: int) -> None:
         """Let two bodies go that `join` has joined."""
@@ -192,11 +195,8 @@ class Bodies:
         self._widest_join = int(self.width[self._join_trees[self._join_trees >= 0]].max(initial=1))
         self.is_exact = self.is_figure.copy()
         self.is_exact[self._join_trees[self._join_trees >= 0]] = True
-        self.apart, self.slips, self.firmness = (
-            np.zeros((len(bodies), 3)),
-            np.zeros((len(bodies), 3)),
-            np.ones(len(bodies)),
-        )
+        count = len(bodies)
+        self.apart, self.slips, self.firmness = np.zeros((count, 3)), np.zeros((count, 3)), np.ones(count)
         self._may_sleep: Flags = self._is_free & ~np.append(self.is_exact, False)
         self._joined, self._joined_side = np.nonzero(np.isin(self._join_trees, self._free))
         self._joined_to = np.searchsorted(self._free, self._join_trees[self._joined, self._joined_side])
@@ -291,7 +291,6 @@ class Bodies:
             if tree >= 0:
                 rows[k, s, :, : self.width[tree]] = (2 * s - 1) * own[:, self._dofs(tree)]
         self.apart = places[:, 1] - places[:, 0]
-        self.firmness = np.minimum(self.firmness + self._dt / FIRM_AFTER, 1.0)
         trees = self._join_trees.copy()
         for k in np.flatnonzero((trees[:, 0] == trees[:, 1]) & (trees[:, 0] >= 0)):
             rows[k, 0] += rows[k, 1]

@@ -87,6 +87,7 @@ def compile_scene(
 
 def is_tread(m: Any) -> Flags:
     """Which geoms of a model are boxes that figures step on."""
+    # names of figures' bodies begin with the number of the figure
     is_of_scene = np.array([not m.body(int(b)).name[:1].isdigit() for b in m.geom_bodyid], dtype=np.bool_)
     return is_of_scene & (m.geom_group == STEPPED_ON) & (m.geom_type == mujoco.mjtGeom.mjGEOM_BOX)
 

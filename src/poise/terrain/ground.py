@@ -6,7 +6,7 @@ import numpy as np
 
 from poise.core.typing import Array
 from poise.native import Block, compiled
-from poise.terrain.shapes import GRID, PLANE, STEPS, Place, Shape
+from poise.terrain.shapes import GRID, MIDDLE, PLANE, SPIN, STEPS, VELOCITY, Place, Shape
 from poise.terrain.tops import top_under
 
 
@@ -67,8 +67,8 @@ def ground_velocities(ground, places, velocities):
         top, height, _, _ = top_under(ground.tops, _most(ground, places), x, y, base(ground, x, y)[0])
         on = top >= 0
         box = ground.tops[top[on]]
-        way = np.stack([x[on], y[on], height[on]], axis=1) - box[:, :3]
-        velocities[on] = box[:, 15:18] + np.cross(box[:, 18:], way)
+        way = np.stack([x[on], y[on], height[on]], axis=1) - box[:, MIDDLE]
+        velocities[on] = box[:, VELOCITY] + np.cross(box[:, SPIN], way)
 
 
 def _most(ground: Block, places: Array) -> Array | float:

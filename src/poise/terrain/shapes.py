@@ -22,9 +22,13 @@ from poise.core.typing import Array
 
 UP: Array = np.array([0.0, 0.0, 1.0])
 NO_TABLE: Array = np.zeros((0, 0))
-NO_BOXES: Array = np.zeros((0, 21))
 PLANE, STEPS, GRID = 0, 1, 2
 """Kinds of ground in compiled code."""
+MIDDLE, AXES, HALF, VELOCITY, SPIN = slice(0, 3), slice(3, 12), slice(12, 15), slice(15, 18), slice(18, 21)
+"""Numbers of a box on the ground, all in the world: middle [m], axes as columns, half sides [m], velocity of the middle
+[m/s] and angular velocity [rad/s]. Compiled code has the same order, as box[MIDDLE], …"""
+BOX_SIZE = 21
+NO_BOXES: Array = np.zeros((0, BOX_SIZE))
 Form = tuple[int, Sequence[float], Array]
 """Kind, numbers and table of a ground that lies at its place, for `ground.surface`."""
 
@@ -78,9 +82,9 @@ class Shape(abc.ABC):
     normal: Array = UP
     """Unit normal in the shape's frame, where `at` gives none."""
     boxes: Array = NO_BOXES
-    """Boxes on it whose tops are ground too, shape (K, 21); see `tops.Tops`."""
+    """Boxes on it whose tops are ground too, shape (K, 21); see `MIDDLE`."""
     highest: float = math.inf
-    """Of these tops that count [m]."""
+    """Height of the highest of these tops that count [m]."""
     beneath: float = math.inf
     """A point so far below such a top is beneath its box [m]."""
 

@@ -228,9 +228,7 @@ class Terrain:
         if not isinstance(self.shape, Tops):
             return self
         base, place = self.shape.base, self.shape.place
-        return replace(
-            self, shape=base, origin=place.origin, heading=place.heading, ground=place.ground, _usual={}
-        )  # fmt: skip
+        return replace(self, shape=base, origin=place.origin, heading=place.heading, ground=place.ground, _usual={})
 
     @property
     def is_flat(self) -> bool:

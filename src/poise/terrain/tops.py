@@ -1,4 +1,4 @@
-"""Ground with boxes on it that figures step on: planks, a seesaw, low steps. It is where these are now."""
+"""Ground with boxes on it that figures step on, wherever the boxes are now: planks, a seesaw, low steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from poise.core.typing import Array, Index
-from poise.terrain.shapes import Form, Place, Shape
+from poise.terrain.shapes import AXES, HALF, MIDDLE, SPIN, VELOCITY, Form, Place, Shape
 
 LEVEL = 0.8
 """A top is ground where its normal rises at least so much [1]: up to 37°."""
@@ -23,15 +23,14 @@ BEFORE = np.linspace(0.02, 0.4, 5)
 class Tops(Shape):
     """Ground on which boxes lie, as one figure knows it.
 
-    A top counts where it is level enough and not higher than a figure can step: so a table is none, but one that it
-    has climbed is. A point of the figure that is far below a top is beneath the box. A box that rises by more than a
-    step where the figure would meet it is no ground at all: it is in the way.
+    A top counts where it is level enough and no higher than the figure can step. So a table does not count, unless the
+    figure stands on it already. A point of the figure that is far below a top is beneath the box. A box that
+    rises by more than a step where the figure would meet it is no ground but in the way.
 
     Args:
         base: The ground without them.
         place: Where that lies.
-        boxes: Who moves them writes here where they are now: middle (3), axes (9, as columns), half sides (3) [m],
-            velocity of the middle [m/s] (3) and angular velocity [rad/s] (3), all in the world, shape (K, 21).
+        boxes: Who moves them writes here where they are now, shape (K, 21); see `shapes.MIDDLE`.
         step: How much higher than where it stands a figure steps [m].
 
     Attributes:
@@ -63,10 +62,10 @@ class Tops(Shape):
         """
         self.is_high[:] = False
         tilt = np.abs(self._all[:, 9:12])
-        tops = self._all[:, 2] + np.einsum("kj,kj->k", tilt, self._all[:, 12:15])
+        tops = self._all[:, 2] + np.einsum("kj,kj->k", tilt, self._all[:, HALF])
         for k in np.flatnonzero(tops > self.highest).tolist():
             box = self._all[k]
-            axes, half = box[3:12].reshape(3, 3), box[12:15]
+            axes, half = box[AXES].reshape(3, 3), box[HALF]
             own = axes.T @ np.append(place - box[:2], 0.0)
             near = box[:2] + (axes @ np.clip(own, -0.99 * half, 0.99 * half))[:2]
             found, top = top_under(box[None], np.inf, near[:1], near[1:], np.array([-np.inf]))[:2]
@@ -97,7 +96,8 @@ class Tops(Shape):
         normal /= np.linalg.norm(normal, axis=1, keepdims=True)
         velocity = np.zeros((len(points), 3)) if moving is None else moving.copy()
         box = self.boxes[top[on]]
-        velocity[on] = box[:, 15:18] + np.cross(box[:, 18:], np.column_stack([points, height])[on] - box[:, :3])
+        way = np.column_stack([points, height])[on] - box[:, MIDDLE]
+        velocity[on] = box[:, VELOCITY] + np.cross(box[:, SPIN], way)
         return height, normal, velocity
 
     def begun_at(self, place: Array) -> tuple[Tops, float]:
@@ -139,7 +139,7 @@ def top_under(
     """
     found, z, slopes = np.full(len(x), -1), below.copy(), np.zeros((2, len(x)))
     for number, box in enumerate(boxes):
-        axes, half = box[3:12].reshape(3, 3), box[12:15]
+        axes, half = box[AXES].reshape(3, 3), box[HALF]
         at = (x - box[0])[:, None] * axes[0] + (y - box[1])[:, None] * axes[1]
         is_across = np.abs(axes[2]) < 1e-9
         way = np.where(is_across, 1.0, axes[2])

@@ -457,7 +457,7 @@ def balance(
     gain: float,
     reach: float,
     step_reach: float,
-    off_way: Array | None = None,
+    held_off: Array | None = None,
 ) -> Balance:
     """Where the center of mass should go, and where feet land that catch it.
 
@@ -473,18 +473,18 @@ def balance(
         gain: k of `com_acceleration` [1].
         reach: How far out of what touches the force may be asked for, in legs.
         step_reach: How far a foot steps off at the most, in legs.
-        off_way: How far off `shift` the body is, of one that a force at the root brings back [m], shape (2,): its feet
-            then go under it, not to where it would fall.
+        held_off: How far the center of mass is from its place on the shifted way [m], shape (2,), while a force at the
+            root brings it back; None otherwise. Feet of a held body go under it, not to where it would fall.
     """
     soles = [targets[foot.row] + foot.arms() for foot in feet if foot.stands]
     size = max(math.hypot(shift[0], shift[1]), 1e-9)
     home = shift * (1.0 - min(0.5, HOMING * leg / size))
     under = np.concatenate(soles) if soles else np.zeros((0, 2))
     pull = com_acceleration(own, wanted, home, under, touching, gain, reach * leg)
-    error = off_way
+    error = held_off
     if error is None:  # it grows until the foot is there
         error = capture_error(own, wanted._replace(place=wanted.place + shift)) * math.exp(own.rate * CATCHING)
     error = error * min(1.0, step_reach * leg / max(math.hypot(error[0], error[1]), 1e-9))
     catch = catch + (1.0 - math.exp(-dt / TREMBLE)) * (error - catch)
     ahead = wanted.place + wanted.velocity / own.rate
-    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt, is_held=off_way is not None))
+    return Balance(pull, catch, place_feet(feet, targets, ahead, shift, catch, leg, dt, is_held=held_off is not None))

@@ -29,8 +29,10 @@ FULL_REACH = 0.965
 """Legs are stretched to so much of their length at the most [1]."""
 FOLDED, BENT = 2.3, 0.1
 """Knees fold by up to this [rad]; bent by less as the character stands, they fold back [1]."""
-LYING, STOPS = 1e-3, 3
-"""A point no higher than this lies on the ground [m]. What would go past a bound is found in so many rounds."""
+LYING = 1e-3
+"""A point no higher than this lies on the ground [m]."""
+BOUND_WEIGHT, BOUND_ROUNDS = 30.0, 3
+"""Weight of bounds that would be passed, beside the targets [1], and rounds in which these bounds are found."""
 CROOKED = 0.8
 """A rest pose with a foot farther than this from straight under its hip does not stand, in legs [1]."""
 
@@ -372,13 +374,16 @@ class Posing(NamedTuple):
 
 
 def unlocked(posing: Posing, q: Array) -> Array:
-    """A pose (nq,) a little within the limits of all joints: from a straight knee no way is shorter."""
+    """A pose (nq,) with all joints a little within their limits.
+
+    A search that begins with a straight knee cannot tell which way to bend it.
+    """
     rows, past = _past_limits(posing, q)
     return posing.model.integrate(q, np.maximum(past + BENT, 0.0) @ rows, 1.0)
 
 
 def _past_limits(posing: Posing, q: Array) -> tuple[Array, Array]:
-    """Of the limits that are near in a pose: rows (K, nv) that lead away, and how far it is past each [rad], (K,)."""
+    """Joint limits near a pose: rows (K, nv) that lead away from them, and how far it is past each [rad], (K,)."""
     still, most = np.zeros(posing.model.nv), posing.limits.most
     rows, past = np.empty((most, posing.model.nv)), np.empty(most)
     near = posing.limits.fill(q, still, AtRest(posing.standing, still, still), 1.0, rows, past) if most else 0
@@ -408,8 +413,10 @@ def pose_at(posing: Posing, goal: Targets, q: Array, rounds: int) -> Array:
                 rows.append(3.0 * np.where(chain(state.pose, body), state.data.cdof[:, :3].T, 0.0))
                 ways.append(3.0 * rotations.to_rotation_vector(turn))
         low = np.flatnonzero(gap < -1e-9)  # [m]; what lies on it is not in it, however numbers are rounded
-        rows.append(30.0 * np.einsum("pi,pij->pj", normal[low], state.point_jacobians.reshape(-1, 3, model.nv)[low]))
-        ways.append(-30.0 * gap[low])
+        rows.append(
+            BOUND_WEIGHT * np.einsum("pi,pij->pj", normal[low], state.point_jacobians.reshape(-1, 3, model.nv)[low])
+        )
+        ways.append(-BOUND_WEIGHT * gap[low])
         rows.append(posing.stiff[:, None] * np.eye(model.nv - 6, model.nv, 6))
         ways.append(posing.stiff * model.difference(q, posing.standing, 1.0)[6:])
         step = _solved(rows, ways, 0.02, *_past_limits(posing, q))
@@ -439,10 +446,13 @@ def velocity_at(posing: Posing, goal: Targets, q: Array) -> Array:
 
 
 def _solved(rows: Sequence[Array], ways: Sequence[Array], damping: float, bounds: Array, least: Array) -> Array:
-    """What meets rows best, x (nv,), and leads no less far than `least` (K,) along the rows `bounds` (K, nv)."""
+    """Least squares with bounds: x (nv,) for which rows @ x is near `ways`, and bounds @ x ≥ least, shape (K,).
+
+    A bound that x would not meet becomes one more row, with a large weight.
+    """
     met, x = np.zeros(len(bounds), dtype=np.bool_), np.zeros(rows[0].shape[1])
-    for _ in range(STOPS):
-        A, b = np.concatenate([*rows, 30.0 * bounds[met]]), np.concatenate([*ways, 30.0 * least[met]])
+    for _ in range(BOUND_ROUNDS):
+        A, b = np.concatenate([*rows, BOUND_WEIGHT * bounds[met]]), np.concatenate([*ways, BOUND_WEIGHT * least[met]])
         x = np.asarray(np.linalg.solve(A.T @ A + damping * np.eye(A.shape[1]), A.T @ b), dtype=np.float64)
         if not (below := ~met & (bounds @ x < least - 1e-3)).any():
             break

@@ -249,7 +249,7 @@ class TargetGenerator:
             gain=settings.com_gain,
             reach=reach,
             step_reach=settings.step_reach,
-            off_way=own.place - rows.x[1, :2] - self.shift if self.is_held else None,
+            held_off=own.place - rows.x[1, :2] - self.shift if self.is_held else None,
         )
         self.shift, self.catch = found.placed.shift, found.catch
         off = capture_error(own, wanted._replace(place=wanted.place + found.placed.stood)) / ours.leg

@@ -35,6 +35,8 @@ HARDEST, ON_HEAD, ON_LIMB = 2.0, 6.0, 30.0
 """Largest force of one contact on a figure, in body weights: flesh gives. What hits harder goes in and comes out over
 the next steps. On a head or neck: in weights of head and neck, since a neck passes on less than a trunk or a straight
 limb. On a limb: no more than so many of its own weights; a person's limbs take all, the tiny arms of a rex do not."""
+PoseAt = Callable[[float], tuple[Array, Array]]
+"""Place [m] (3,) and orientation (4,) of a body at a time [s]."""
 LEAST = 1e-3
 """A figure counts as no heavier at a contact than what its bodies weigh, over this."""
 
@@ -149,9 +151,17 @@ def largest_forces(bodies: Bodies, figures: Sequence[Figure]) -> Array:
     return most
 
 
-def surface_velocities(
-    touches: Touches, carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]], time: float, dt: float
-) -> Array:
+def velocities_of(pose: PoseAt, time: float, dt: float, points: Array) -> tuple[Array, Array]:
+    """Velocities of points (n, 3) on a body with a given motion [m/s], shape (n, 3), and its spin [rad/s], shape (3,).
+
+    They are means over the step that begins at a time [s].
+    """
+    (place, turn), (after, later) = pose(time), pose(time + dt)
+    spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / dt
+    return (after - place) / dt + np.cross(spin, points - place), spin
+
+
+def surface_velocities(touches: Touches, carried: Sequence[tuple[int, PoseAt]], time: float, dt: float) -> Array:
     """What bodies with a given motion add to the relative velocities that count as zero [m/s], shape (K, 3).
 
     Args:
@@ -163,9 +173,7 @@ def surface_velocities(
     for body, pose in carried:
         k, side = np.nonzero(touches.bodies == body)
         if len(k):
-            (place, turn), (after, later) = pose(time), pose(time + dt)
-            spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / dt
-            moves = (after - place) / dt + np.cross(spin, touches.places[k] - place)
+            moves, _ = velocities_of(pose, time, dt, touches.places[k])
             sign = np.where(side == 0, 1.0, -1.0)[:, None]
             out[k] += sign * np.einsum("kij,kj->ki", touches.frames[k], moves)
     return out
@@ -176,15 +184,18 @@ def wanted_velocities(
     count: int,
     limits: Array,
     apart: Array,
-    carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]] | None,
+    carried: Sequence[tuple[int, PoseAt]] | None,
     time: float,
     dt: float,
     scale: float,
 ) -> Array:
     """Relative velocities that count as zero [m/s], shape (K, 3).
 
-    The first contacts, so many, are of bodies; the others are joint limits, with their least velocities. The other
-    arguments are those of `parting` and `surface_velocities`; nothing is carried while bodies come to rest.
+    Args:
+        touches, count: Contacts; the first so many are of bodies, the others are joint limits.
+        limits: Least velocities of the joint limits [rad/s], shape (K − count,).
+        apart, dt, scale: See `parting`.
+        carried, time: See `surface_velocities`; None while bodies come to rest, when nothing is carried.
     """
     wanted = np.zeros((len(touches.gaps), 3))
     wanted[:count] = parting(touches.gaps[:count], apart, dt=dt, scale=scale)

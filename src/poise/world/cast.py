@@ -112,7 +112,7 @@ class GuideTable(Table):
     help: Annotated[Number, AfterValidator(_help)] = 1.0
 
 
-class HoldTable(Table):
+class TakeHoldTable(Table):
     """An event that lets a figure take hold of a body of another one, or of a body of the scene, until it lets go."""
 
     hold: Text
@@ -193,7 +193,7 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
             events.append(_goal_of(validate(GuideTable, table, here), file, here))
             continue
         if "hold" in table:
-            events += _holds_of(validate(HoldTable, table, here), played, file, here)
+            events += _holds_of(validate(TakeHoldTable, table, here), played, file, here)
             continue
         change = validate(DriveTable if "drive" in table else PushTable, table, here)
         name = change.drive if isinstance(change, DriveTable) else change.push
@@ -224,7 +224,7 @@ def _cast(file: SceneTable, place: Place, folder: Path) -> Cast:
 
 
 def _holds_of(
-    table: HoldTable, played: Mapping[str, tuple[FigureTable, Character | None]], file: SceneTable, here: Place
+    table: TakeHoldTable, played: Mapping[str, tuple[FigureTable, Character | None]], file: SceneTable, here: Place
 ) -> list[tuple[float, str, Hold]]:
     """When a figure takes hold, and when it lets go."""
     things = [thing.name for thing in (*file.bodies, *file.balls)]

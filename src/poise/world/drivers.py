@@ -104,7 +104,7 @@ class Driver(abc.ABC):
 
     @property
     def simulated(self) -> SimulatedCharacter | None:
-        """The figure of the filter, of one that knows ground by its own step."""
+        """The filter's figure, which stands on ground by its own step; None where the ground is one more body to it."""
         return None
 
     @abc.abstractmethod

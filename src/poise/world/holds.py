@@ -1,7 +1,7 @@
 """Figures that hold each other, or a body of the scene: two bodies joined at the place where they meet.
 
-A join is solved together with all contacts, as one that pushes and pulls, so each gets the opposite of what the other
-gets.
+A join is one more contact, which pulls as well as pushes. It is solved with all others, so each body gets the opposite
+of what the other gets.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from poise.physics.mujoco_bodies import Bodies
 from poise.world.drivers import Figure
 
 REACH = 0.3
-"""What is farther apart than this cannot be held, from middle to middle, for a leg of 0.82 m [m]."""
+"""A figure can hold what is at most this far away, from middle to middle, for a leg of 0.82 m [m]."""
 
 PALM = 0.04
-"""It is held so far from its middle, for a leg of 0.82 m [m]."""
+"""Bodies are joined this far from their middles, for a leg of 0.82 m [m]."""
 
 
 class Hold(NamedTuple):
@@ -30,7 +30,7 @@ class Hold(NamedTuple):
         body: Of the figure, such as a hand.
         other: Name of the other figure or of the body of the scene.
         other_body: Of the other figure; "" for a body of the scene.
-        lets_go: It ends here.
+        lets_go: The hold ends.
     """
 
     body: str
@@ -64,16 +64,17 @@ def take_hold(bodies: Bodies, figures: Sequence[Figure], name: str, hold: Hold, 
     bodies.join(first, second, np.array([one + toward, other - toward]))
 
 
-def ease_joins(wanted: Array, firmness: Array, slips: Array) -> None:
-    """Let joins that are not firm yet slip, in the relative velocities that count as zero [m/s], shape (K, 3).
+def eased_joins(wanted: Array, firmness: Array, slips: Array) -> Array:
+    """Relative velocities that count as zero [m/s], shape (K, 3), where joins that are not firm yet may slip.
 
     Args:
-        wanted: Joins come last; theirs are changed.
+        wanted: The same for firm joins; joins come last.
         firmness, slips: See `Bodies`, shapes (J,) and (J, 3).
     """
-    new = np.flatnonzero(firmness < 1.0)
+    new, out = np.flatnonzero(firmness < 1.0), wanted.copy()
     rows, share = len(wanted) - len(firmness) + new, firmness[new, None]
-    wanted[rows] = share * wanted[rows] + (1.0 - share) * slips[new]
+    out[rows] = share * wanted[rows] + (1.0 - share) * slips[new]
+    return out
 
 
 def _body(bodies: Bodies, figures: Sequence[Figure], name: str, body: str) -> int:

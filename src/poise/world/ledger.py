@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,7 @@ import numpy as np
 from poise.core.typing import Array
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.touching import Touches
-from poise.world.answers import felt_by
 from poise.world.contacts import Impulses
-from poise.world.drivers import Figure
 
 
 class Ledger:
@@ -69,39 +67,45 @@ class Ledger:
 
 
 def note_step(
-    ledger: Ledger, bodies: Bodies, figures: Sequence[Figure],
-    carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]], touches: Touches, count: int,
-    found: Impulses, free: Array, wrong: float, largest: Array, v: Array, dt: float,
-) -> None:  # fmt: skip
-    """What the report tells of a step, and what the figures will feel.
+    ledger: Ledger,
+    bodies: Bodies,
+    carried: Collection[int],
+    touches: Touches,
+    found: Impulses,
+    largest: Array,
+    *,
+    wrong: float,
+    free: Array,
+    v: Array,
+) -> None:
+    """Note what the report tells of a step.
 
     Args:
         ledger: Where it is noted.
-        bodies, figures, carried: Of the world, and bodies with a given motion.
-        touches, count: Contacts, of which the first so many are of bodies, and joint limits.
-        found, wrong, largest: Impulses, how far figures are from what was expected [m/s], the largest impulses [N s].
+        bodies: Of the world.
+        carried: Those with a given motion.
+        touches: Contacts of bodies, K of them.
+        found: The first K impulses are theirs; joint limits come after them.
+        largest: Largest normal impulse of each contact [N s], the first K are theirs.
+        wrong: How far figures are from what was expected [m/s].
         free, v: Velocities after a step without contacts, and at its beginning, shapes (nv,).
-        dt: Of the step [s].
     """
-    p = found.p[:count]
-    own = touches if count == len(touches.gaps) else Touches._make(array[:count] for array in touches)
-    on = bodies.figure_of[own.trees]
+    count = len(touches.gaps)
+    p, on = found.p[:count], bodies.figure_of[touches.trees]
     ledger.note(
         contacts=float(count - len(bodies.apart) + bodies.asleep_count),
         residual=max(wrong, float(found.residual[:count].max(initial=0.0))),
         cut=float((p[:, 0] > (1.0 - 1e-9) * largest[:count]).any()),
-        penetration=float(np.max(-own.gaps, initial=bodies.asleep_depth)),
+        penetration=float(np.max(-touches.gaps, initial=bodies.asleep_depth)),
     )
     k, side = np.nonzero(on >= 0)
     if len(k):
-        given, still = bodies.impulses(own, p)
+        given, still = bodies.impulses(touches, p)
         ledger.note(momentum=float(np.abs(bodies.momentum(found.v - free) - still + given).max()))
-    for number, figure in enumerate(figures):
-        figure.felt = felt_by(bodies, number, own, p, ground=figure.meets_ground, dt=dt)
     others = on[k, 1 - side] < 0
     k, side = k[others], 1 - side[others]
     if carried:
-        is_carried = np.isin(own.bodies[:, ::-1], [body for body, _ in carried])
-        more, at = np.nonzero(is_carried & (own.trees >= 0) & (on < 0))
+        is_carried = np.isin(touches.bodies[:, ::-1], list(carried))
+        more, at = np.nonzero(is_carried & (touches.trees >= 0) & (on < 0))
         k, side = np.append(k, more), np.append(side, at)
-    ledger.exchange(bodies.work(own, p, k, side, 0.5 * (v + found.v)))
+    ledger.exchange(bodies.work(touches, p, k, side, 0.5 * (v + found.v)))

@@ -17,8 +17,8 @@ MOST_BODIES = 2000
 """Most pieces of rubble."""
 CORNERS = 14
 """Of a stone, before those inside the others are left out."""
-FORM = "rubble:COUNT,SEED,size=0.04-0.12,mass=1-5,shape=mesh"
-"""What can be said in the short form."""
+RUBBLE_FORM = "rubble:COUNT,SEED,size=0.04-0.12,mass=1-5,shape=mesh"
+"""An example of the short form, for messages."""
 
 
 def parse_rubble(text: str) -> RubbleTable:
@@ -43,13 +43,15 @@ def parse_rubble(text: str) -> RubbleTable:
             else:
                 given[key] = float(value) if key == "density" else value
     except ValueError:
-        raise InvalidValue(f"{here} Write {FORM}; what follows COUNT may be left out: rubble:40,1.") from None
+        raise InvalidValue(f"{here} Write {RUBBLE_FORM}; what follows COUNT may be left out: rubble:40,1.") from None
     try:
         return RubbleTable.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         key = "size" if first["loc"] == ("sizes",) else ".".join(map(str, first["loc"]))
-        raise InvalidValue(f"{here} {key}: {first['msg'].removeprefix('Value error, ')}. Write {FORM}.") from None
+        raise InvalidValue(
+            f"{here} {key}: {first['msg'].removeprefix('Value error, ')}. Write {RUBBLE_FORM}."
+        ) from None
 
 
 def rubble(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +25,8 @@ from poise.synthesis.scene_tables import BodyTable, RopeTable
 from poise.synthesis.toml_schema import Place
 from poise.terrain import Terrain
 from poise.terrain.shapes import PLANE, Platform, Steps
-from poise.world.rubble import FORM, ground_plane, mjcf_of, names_of, parse_rubble, pieces
+from poise.world.answers import PoseAt
+from poise.world.rubble import RUBBLE_FORM, ground_plane, mjcf_of, names_of, parse_rubble, pieces
 
 MOST_BYTES = 4_000_000
 """Largest scene file that is read [bytes]."""
@@ -47,7 +48,7 @@ class Carried(NamedTuple):
     """
 
     name: str
-    pose: Callable[[float], tuple[Array, Array]]
+    pose: PoseAt
 
 
 class SceneBodies(NamedTuple):
@@ -106,7 +107,9 @@ def read_scene(
         return SceneBodies(read_text(path, limit=MOST_BYTES))
     if path.suffix.lower() == ".toml":
         return _from_toml(path, way, scale, terrain, without)
-    raise InvalidValue(f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or {FORM}.")
+    raise InvalidValue(
+        f"{str(text)!r} is not a scene. Give a MuJoCo file (.xml), a scene file (.toml) or {RUBBLE_FORM}."
+    )
 
 
 def _from_toml(path: Path, way: Array | None, scale: float, terrain: Terrain, without: frozenset[str]) -> SceneBodies:

@@ -6,19 +6,19 @@ body, the body gets the opposite of these forces in the next step, at the places
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from poise.core import rotations
-from poise.core.typing import Array
+from poise.core.typing import Array, Index
 from poise.filter.filter import SimulatedCharacter
 from poise.physics.mujoco_bodies import Bodies
 from poise.physics.mujoco_scene import is_tread, meets_some
 from poise.terrain import Terrain
-from poise.terrain.shapes import NO_BOXES
+from poise.terrain.shapes import AXES, BOX_SIZE, HALF, MIDDLE, NO_BOXES, SPIN, VELOCITY
 from poise.terrain.tops import Tops
+from poise.world.answers import PoseAt, velocities_of
 
 STEP = 0.4
 """A figure steps up by this part of its leg at most."""
@@ -55,27 +55,28 @@ class Treads:
         self._geoms = np.flatnonzero(is_tread(m))
         self._bodies = bodies.geom_body[self._geoms]
         if len(self.boxes) != len(self._geoms):
-            self.boxes = np.zeros((len(self._geoms), 21))
+            self.boxes = np.zeros((len(self._geoms), BOX_SIZE))
 
-    def see(
-        self, bodies: Bodies, carried: Sequence[tuple[int, Callable[[float], tuple[Array, Array]]]], time: float,
-        dt: float,
-    ) -> None:  # fmt: skip
-        """Take over where the bodies are in the state last moved to, at a time [s]; of those carried, how they go."""
+    def see(self, bodies: Bodies, carried: Sequence[tuple[int, PoseAt]], time: float, dt: float) -> None:
+        """Take over where the bodies are and how they move, in the state last moved to.
+
+        Args:
+            bodies: Of the world.
+            carried: Those with a given motion; the state does not know how fast they go.
+            time, dt: Of the state, and of a step [s].
+        """
         if not len(self._geoms):
             return
         m, d = bodies.engine
         out, own = self.boxes, self._bodies
-        out[:, :3], out[:, 3:12], out[:, 12:15] = (a[self._geoms] for a in (d.geom_xpos, d.geom_xmat, m.geom_size))
+        out[:, MIDDLE], out[:, AXES] = d.geom_xpos[self._geoms], d.geom_xmat[self._geoms]
+        out[:, HALF] = m.geom_size[self._geoms]
         spin, speed = d.cvel[own, :3], d.cvel[own, 3:]
-        out[:, 15:18] = speed + np.cross(spin, out[:, :3] - d.subtree_com[m.body_rootid[own]])
-        out[:, 18:] = spin
+        out[:, VELOCITY] = speed + np.cross(spin, out[:, MIDDLE] - d.subtree_com[m.body_rootid[own]])
+        out[:, SPIN] = spin
         for body, pose in carried:
             if (mine := np.flatnonzero(own == body)).size:
-                (place, turn), (after, later) = pose(time), pose(time + dt)
-                spin = rotations.to_rotation_vector(rotations.multiply(later, rotations.conjugate(turn))) / dt
-                out[mine, 15:18] = (after - place) / dt + np.cross(spin, out[mine, :3] - place)
-                out[mine, 18:] = spin
+                out[mine, VELOCITY], out[mine, SPIN] = velocities_of(pose, time, dt, out[mine, MIDDLE])
 
     def ground(self, terrain: Terrain, leg: float) -> Terrain:
         """A ground with these boxes on it, for a figure with legs so long [m]."""
@@ -98,26 +99,38 @@ class Treads:
             if meets_some(bodies.engine[0], k, self._geoms, high):
                 bodies.is_placed = False
 
-    def pressed(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> list[Pressed]:
-        """What figures have pressed on bodies with, in the step that they just solved from the state last moved to.
-
-        Where a figure stands now decides how high it may step next.
-        """
-        out: list[Pressed] = []
-        for figure in figures:
-            last = None if figure is None else figure.last
-            if figure is None or last is None or last.frame != figure.frame:
-                continue
-            shape, points = figure.terrain.shape, last.step.contacts.points
-            if not isinstance(shape, Tops) or not len(points):
-                continue
+    def note_levels(self, figures: Sequence[SimulatedCharacter | None]) -> None:
+        """Note how high figures stand in the step that they just solved, which decides how high they may step next."""
+        for figure, shape, points, _ in _standing(figures):
             shape.level = float(figure.problem.heights[points].max())
+
+    def pressed(self, bodies: Bodies, figures: Sequence[SimulatedCharacter | None]) -> list[Pressed]:
+        """What figures have pressed on bodies with, in the step that they just solved from the state last moved to."""
+        out: list[Pressed] = []
+        for figure, shape, points, forces in _standing(figures):
             under = shape.under(figure.state.centers[points], figure.time)
             for k in np.flatnonzero(under >= 0).tolist():
-                body, force = int(self._bodies[under[k]]), last.result.forces[k]
+                body, force = int(self._bodies[under[k]]), forces[k]
                 if bodies.is_loose(body) and force.any():
                     out.append(Pressed(body, bodies.offset(body, figure.state.points[points[k]]), -force))
         return out
+
+
+def _standing(
+    figures: Sequence[SimulatedCharacter | None],
+) -> Iterator[tuple[SimulatedCharacter, Tops, Index, Array]]:
+    """Figures that stand on ground with boxes in the step that they just solved.
+
+    Yields:
+        Each with its ground, the points that touch it, and the force on each of them [N], shape (n, 3).
+    """
+    for figure in figures:
+        last = None if figure is None else figure.last
+        if figure is None or last is None or last.frame != figure.frame:
+            continue
+        shape, points = figure.terrain.shape, last.step.contacts.points
+        if isinstance(shape, Tops) and len(points):
+            yield figure, shape, points, last.result.forces
 
 
 def loads(bodies: Bodies, pressed: Sequence[Pressed]) -> Array:

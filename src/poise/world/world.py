@@ -32,12 +32,11 @@ from poise.synthesis.controller_file import Wanted
 from poise.synthesis.figure import Settings
 from poise.synthesis.world import World as Controlled
 from poise.terrain import Terrain
-from poise.world.answers import agree, largest_forces, wanted_velocities, with_limits
+from poise.world.answers import agree, felt_by, largest_forces, wanted_velocities, with_limits
 from poise.world.cast import cast_of
-from poise.world.contacts import Impulses
 from poise.world.drivers import Driver, Figure, Lists, Stream, paces_of
 from poise.world.guides import Guide, Guided, guide_bodies, guided, pulled
-from poise.world.holds import Hold, ease_joins, take_hold
+from poise.world.holds import Hold, eased_joins, take_hold
 from poise.world.ledger import Ledger, note_step
 from poise.world.muscles import Goals
 from poise.world.pacing import Pacing
@@ -394,7 +393,9 @@ class World:
                         frame=len(self.track), reason="too fast",
                     )  # fmt: skip
             q[self.bodies.figure_q[k]], self.v[self.bodies.figure_v[k]] = here
-        self._pressed = self._treads.pressed(self.bodies, [figure.simulated for figure in self.figures])
+        stepping = [figure.simulated for figure in self.figures]
+        self._treads.note_levels(stepping)
+        self._pressed = self._treads.pressed(self.bodies, stepping)
         self.time = len(self.track) * self.dt
         self._carry(self.time)
         self._held, energy = throw(self.bodies, self._held, self.time, q, self.v)
@@ -417,8 +418,9 @@ class World:
         bodies.move(self.q, self.v)
         busy = [body for body, push in self._pulls if push.is_on(self.time)] + [one.body for one in self._guided]
         bodies.doze(busy + [one.body for one in self._pressed])
-        touches = bodies.touches()
-        count, least = len(touches.gaps), np.zeros(0)
+        bodies.firm_joins()
+        touches = met = bodies.touches()
+        count, least = len(met.gaps), np.zeros(0)
         for k, own in enumerate(lists):
             if own is not None and own.limits is not None:
                 rows, slowest = own.limits
@@ -432,13 +434,16 @@ class World:
         free = bodies.falling(pulls)
         goes = None if self._is_settling else self._carried
         wanted = wanted_velocities(touches, count, least, bodies.apart, goes, self.time, dt, self.scale)
-        ease_joins(wanted[:count], bodies.firmness, bodies.slips)
+        wanted[:count] = eased_joins(wanted[:count], bodies.firmness, bodies.slips)
         largest = dt * self._most[np.maximum(touches.bodies, -1)].min(axis=1)
         found, wrong, forces, answered = agree(
             bodies, self.figures, lists, touches, answers, start, free, wanted, largest, dt=dt, mass=self.mass,
             close=CLOSE * self.scale,
         )  # fmt: skip
-        self._note(touches, count, found, free, wrong, largest)
+        carried = [body for body, _ in self._carried]
+        note_step(self._ledger, bodies, carried, met, found, largest, wrong=wrong, free=free, v=self.v)
+        for number, figure in enumerate(self.figures):
+            figure.felt = felt_by(bodies, number, met, found.p[:count], ground=figure.meets_ground, dt=dt)
         self._touches, self._p = touches, found.p
         work, impulse = bodies.help(found.v)
         self._ledger.helped += impulse
@@ -463,11 +468,6 @@ class World:
             figure.poses.append(self.q[at].copy())
         self._paces = paces_of(self.bodies, self.figures, self.dt)
         self._ledger.weigh(self.bodies.energy())
-
-    def _note(self, touches: Touches, count: int, found: Impulses, free: Array, wrong: float, largest: Array) -> None:
-        """What the report tells of this step, and what the figures will feel."""
-        given = touches, count, found, free, wrong, largest
-        note_step(self._ledger, self.bodies, self.figures, self._carried, *given, self.v, self.dt)
 
     def motion(self, name: str) -> Motion:
         """What a figure has done so far, a frame for every step, in the world's frame.

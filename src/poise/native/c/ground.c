@@ -2,7 +2,8 @@
 #include "core.h"
 
 enum { PLANE, STEPS, GRID };
-static const real LEVEL = 0.8; /* a top whose normal rises by less is no ground */
+enum { MIDDLE = 0, AXES = 3, HALF = 12, VELOCITY = 15, SPIN = 18, BOX_SIZE = 21 }; /* numbers of a box, as in the twin */
+static const real LEVEL = 0.8; /* as in the twin: a top whose normal rises by less is no ground */
 
 /* The biquadratic B-spline over a table of control heights, with one ring of neighbors around them. */
 static real grid(const Ground *g, real x, real y, real *along_x, real *along_y) {
@@ -50,7 +51,7 @@ static real grid(const Ground *g, real x, real y, real *along_x, real *along_y) 
 static word top_under(const Ground *g, real x, real y, real most, real *z, real *along_x, real *along_y) {
     word found = -1;
     for (word b = 0; b < g->boxes; b++) {
-        const real *box = g->tops + 21 * b, *axes = box + 3, *half = box + 12;
+        const real *box = g->tops + BOX_SIZE * b, *axes = box + AXES, *half = box + HALF;
         real dx = x - box[0], dy = y - box[1], low = -INFINITY, high = INFINITY;
         int side = 0;
         for (int j = 0; j < 3; j++) { /* the upright line through the place, in the box */
@@ -115,10 +116,10 @@ API void ground_velocities(word n, word m, Ground *ground, const real *places, r
         real most = m > 2 ? places[m * k + 2] + ground->beneath : INFINITY;
         word b = top_under(ground, x, y, most, &z, slopes, slopes + 1);
         if (b < 0) continue;
-        const real *box = ground->tops + 21 * b, *w = box + 18, way[3] = {x - box[0], y - box[1], z - box[2]};
+        const real *box = ground->tops + BOX_SIZE * b, *w = box + SPIN, way[3] = {x - box[0], y - box[1], z - box[2]};
         for (int c = 0; c < 3; c++) {
             int i = (c + 1) % 3, j = (c + 2) % 3;
-            velocities[3 * k + c] = box[15 + c] + w[i] * way[j] - w[j] * way[i];
+            velocities[3 * k + c] = box[VELOCITY + c] + w[i] * way[j] - w[j] * way[i];
         }
     }
 }
