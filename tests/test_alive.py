@@ -18,7 +18,7 @@ from poise.core import rotations
 from poise.core.motion import Motion
 from poise.core.units import GRAVITY
 from poise.filter.apart import closing_legs, go_on
-from poise.filter.bracing import above, descent
+from poise.filter.bracing import above, descent, haste
 from poise.filter.falling import (
     BEARING_JOINTS,
     Fall,
@@ -598,6 +598,15 @@ def test_hands_keep_to_their_sides_in_a_fall_backward() -> None:
     )
     lands = int(np.argmax(np.minimum(*hands)[:, 2] < character.floor + 0.08))
     assert (hands[0] - hands[1])[lands, :2] @ (shoulders[0] - shoulders[1])[lands, :2] > 0.0
+
+
+def test_hands_hurry_the_more_the_sooner_the_chest_lands_but_not_behind_the_back() -> None:
+    rates = [haste(height, -1.0, 1.0, 0.0) for height in (2.0, 0.8, 0.4, 0.13)]
+    assert rates[0] == haste(0.4, -1.0, 1.0, 0.6) == 12.0
+    assert rates == sorted(rates)
+    assert rates[1] == pytest.approx(6.0 / 0.284, rel=1e-3), "0.68 m from 1 m/s take 0.28 s"
+    assert rates[3] == haste(0.05, 0.0, 1.0, 0.0) == 30.0, "one that lies has no time left"
+    assert haste(0.8, -1.0, 1.0, 0.25) == pytest.approx(0.5 * (12.0 + rates[1]))
 
 
 def test_a_trunk_is_let_down_as_far_as_limbs_can() -> None:

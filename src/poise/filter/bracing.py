@@ -15,8 +15,9 @@ from poise.body.character import Character
 from poise.core.typing import Array
 from poise.core.units import GRAVITY
 
-HASTE = 12.0
-"""Frequency with which hands go to the ground [1/s]."""
+HASTE, HURRY, HASTIEST = 12.0, 6.0, 30.0
+"""Frequency with which hands go to the ground in a fall backward [1/s]; else it is this [1] over the time until the
+chest lies there, if that is more, up to this [1/s]."""
 AHEAD, BEHIND = (0.45, 0.22), (0.3, 0.35)
 """Where the hands go, and in a fall backward: before the chest along its way, and to each side of it [m], for a leg of
 0.82 m. Straight behind the back they would prop up the trunk with shoulders and elbows at their limits."""
@@ -64,14 +65,29 @@ def hand_target(
     return np.array([*place, max(ground, float(chest[2]) - below * scale)])
 
 
-def hand_acceleration(target: Array, place: Array, velocity: Array) -> Array:
+def haste(height: float, speed: float, scale: float, back: float) -> float:
+    """Frequency with which hands go to the ground [1/s]: the higher the sooner the chest lands, but not on the back.
+
+    Args:
+        height, speed: Of the chest above the ground [m], and upward [m/s].
+        scale: Leg length / 0.82 m.
+        back: How far backward the figure falls, 0 … 1.
+    """
+    drop = max(height - LIES * scale, 0.0)
+    left = (speed + math.sqrt(speed**2 + 2.0 * GRAVITY * drop)) / GRAVITY
+    hurried = min(max(HASTE, HURRY / max(left, 1e-3)), HASTIEST)
+    return HASTE + max(0.0, 1.0 - 2.0 * back) * (hurried - HASTE)
+
+
+def hand_acceleration(target: Array, place: Array, velocity: Array, frequency: float) -> Array:
     """Acceleration asked of a hand towards its target [m/s²], shape (3,), limited to 8 g.
 
     Args:
         target, place: [m], shape (3,).
         velocity: Of the hand against the chest [m/s], shape (3,).
+        frequency: See `haste` [1/s].
     """
-    pull = HASTE**2 * (target - place) - 2.0 * HASTE * velocity
+    pull = frequency**2 * (target - place) - 2.0 * frequency * velocity
     return pull * min(1.0, 8.0 * GRAVITY / max(float(np.linalg.norm(pull)), 1e-9))
 
 

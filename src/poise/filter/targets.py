@@ -267,13 +267,14 @@ def _hands(setup: Setup, state: State, fall: Fall, touches: Flags, ground: float
     chest = places[trunk].copy()
     along = state.body_point_motion(trunk, chest)[0]
     sign = bracing.side_of_left(setup.character, places[1:], fall.way)
+    haste = bracing.haste(float(chest[2]) - ground, float(along[2]), setup.scale, fall.back)
     for role, side in (("left_hand", sign), ("right_hand", -sign)):
         body = roles.get(role)
         if body is None or not fall.high or touches[setup.model.point_body == body + 1].any():
             continue
         here = state.data.xipos[body + 1].copy()
         target = bracing.hand_target(chest, fall.way, fall.back, side, ground, setup.scale)
-        pull = bracing.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along)
+        pull = bracing.hand_acceleration(target, here, state.body_point_motion(body + 1, here)[0] - along, haste)
         offset = state.body_offset(body + 1, here)
         out.append(PlaceGoal(body + 1, offset, pull, HANDS * fall.high * setup.mass, f"{role} breaks the fall"))
     return out
