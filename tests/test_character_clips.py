@@ -345,3 +345,13 @@ def test_command_writes_toml_and_mjcf(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(["character", str(target), "-o", str(tmp_path / "x.xml"), "--mass", "3"]) == 2
     assert run(["character", source, "-o", str(tmp_path / "x.json")]) == 2
     assert not (tmp_path / "x.json").exists()
+
+
+@needs_motions
+def test_the_first_of_several_clips_is_taken_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `-c` of other commands does; another is named as FILE@CLIP or with --clip."""
+    fox = MOTIONS / "gltf" / "Fox.glb"
+    assert run(["character", str(fox), "-o", str(tmp_path / "fox.toml")]) == 0
+    assert "fitted to clip 'Survey'" in " ".join(capsys.readouterr().err.split())
+    assert run(["character", f"{fox}@Walk", "-o", str(tmp_path / "walk.toml")]) == 0
+    assert "is fitted to clip" not in capsys.readouterr().err

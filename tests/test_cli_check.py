@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 import poise
-from poise.check.clip import check_files, clip_files, process_count
+from poise.check.clip import check_files, clip_files, floor_of_file, process_count
 from poise.check.finding import Finding
 from poise.check.profile import load_profile
-from poise.check.report import ClipReport
+from poise.check.report import ClipReport, Level
 from poise.cli.app import run
 from poise.cli.check import show
 from poise.core.errors import InvalidValue
@@ -281,3 +281,29 @@ def test_the_shell_says_what_was_not_judged_and_why(capsys: pytest.CaptureFixtur
     why = "Balance and the force at the hips are not judged: it is not clear where the floor lies."
     show([ClipReport("walk.bvh", "", "pass", unjudged=(why,))], (), load_profile("realistic"))
     assert " ".join(capsys.readouterr().out.split()) == f"pass walk.bvh {why}"
+
+
+@needs_motions
+def test_clips_of_a_file_stand_on_one_floor() -> None:
+    """A clip in doubt is judged on the floor of the others; a body that lies in it is told of."""
+    packs = MOTIONS.with_name("motions2") / "gltf"
+    files = [next(packs.parent.rglob(name)) for name in ("cyberpunk_Character.glb", "mech_Leela.glb")]
+    found = {c.clip.rpartition("|")[2]: c for c in check_files(files[:1], load_profile("realistic"))}
+    assert any("taken from the other clips" in note for note in found["Sword_Slash"].notes)
+    assert not any("where the floor lies" in said for said in found["Sword_Slash"].unjudged)
+    found = {c.clip.rpartition("|")[2]: c for c in check_files(files[1:], load_profile("realistic"))}
+    told = [name for name, c in found.items() if any("22 cm below it (--floor 0" in said for said in c.unjudged)]
+    assert told == ["Death"]
+
+
+def test_two_floors_in_a_file_settle_nothing() -> None:
+    """Three clips must be sure of one floor, and two thirds of all that are."""
+
+    def shared(*heights: float, unsure: int = 0) -> float | None:
+        levels = [Level(h, 1.0, k >= unsure) for k, h in enumerate(heights)]
+        return floor_of_file([ClipReport("a.glb", str(k), "pass", level=v) for k, v in enumerate(levels)])
+
+    assert shared(0.0, 0.01, 0.0, 0.4) == 0.01
+    assert shared(0.0, 0.01, 0.4) is None, "two agree"
+    assert shared(-0.3, -0.3, -0.3, 0.0, 0.0) is None, "sitting and standing"
+    assert shared(0.3, 0.0, 0.0, 0.0, unsure=2) is None, "two are sure"

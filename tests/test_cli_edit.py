@@ -273,3 +273,12 @@ def test_a_recording_shows_the_original_beside_the_result(tmp_path: Path, capsys
     out = ["-o", str(tmp_path / "none.bvh"), "--side-by-side"]
     assert run(["edit", "clean", str(tmp_path / "clips" / "step.bvh"), *out]) == 2
     assert "give --record as well" in capsys.readouterr().err
+
+
+def test_a_repair_in_a_scene_is_not_recorded_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stands in the scene has one place: the option is refused, not ignored."""
+    (tmp_path / "s.toml").write_text("[[bodies]]\nname = 'a'\n")
+    words = ["edit", "repair", str(poise.sample_path("walk")), "-o", str(tmp_path / "out.bvh")]
+    words += ["--scene", str(tmp_path / "s.toml"), "--record", str(tmp_path / "out.html"), "--side-by-side"]
+    assert run(words) == 2
+    assert "has one place" in capsys.readouterr().err

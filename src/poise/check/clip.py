@@ -20,20 +20,22 @@ from poise.body.posing import other_size
 from poise.check.air import flight_findings, scale_of, wrong_gravity
 from poise.check.balance import balance_findings
 from poise.check.capture import capture_findings
-from poise.check.finding import FORCES, Cure, Doubts, Finding, Trials, doubts
+from poise.check.finding import FORCES, Cure, Doubts, Finding, Trials, doubts, length_words
 from poise.check.ground import ground_findings
 from poise.check.library import facts_of, measures_of, samples_of
 from poise.check.profile import ROOT, Profile, load_profile
-from poise.check.report import ClipReport, Wanted, unreadable
+from poise.check.report import ClipReport, Level, Wanted, unreadable
+from poise.check.thresholds import FLOORS_AGREE
 from poise.check.whole import limit_findings, rate_findings, timed_findings
 from poise.core.batch import ProcessDied, cores, each
 from poise.core.errors import PoiseError, UnreadableFile, failed_inside
 from poise.core.motion import Motion
+from poise.core.units import HUMAN_LEG
 from poise.io import load
 from poise.io.files import read_head
 from poise.io.format import WITH_SCENES, ReadOptions, file_and_clip, format_of, optional
 from poise.io.markers import EXTENSIONS as MARKERS
-from poise.phases.floor import carried_ground, leveled, start_of
+from poise.phases.floor import SPREAD, carried_ground, leveled, start_of
 from poise.phases.travel import direction_of_travel
 from poise.terrain import Terrain
 
@@ -316,10 +318,13 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
     """
     start = time.perf_counter()
     quality, scale = measures(clip), scale_of(clip)
-    unsure = doubts(clip, is_floor_given=is_ground_given(clip.motion, wanted))
+    is_given = is_ground_given(clip.motion, wanted)
+    unsure = doubts(clip, is_floor_given=is_given, is_floor_shared=wanted.is_floor_shared)
     findings = judge(clip, profile, quality=quality, scale=scale, trials=wanted.trials, unsure=unsure)
     source = clip.motion.source
     notes = (*(source.warnings if source is not None else ()), other_size(clip.character, clip.motion))
+    if wanted.is_floor_shared:
+        notes += (f"Its floor is taken from the other clips of the file: {clip.floor:.3g} m (--floor M says another).",)
     samples = samples_of(clip)
     report = ClipReport(
         name,
@@ -334,6 +339,9 @@ def check_motion(clip: Analysis, profile: Profile, name: str, wanted: Wanted) ->
         if wanted.samples
         else None,
         pictures=wanted.pictures(clip, findings) if wanted.pictures else None,
+        level=None
+        if is_given and not wanted.is_floor_shared
+        else Level(clip.floor, clip.character.leg_scale, "floor" not in unsure.reasons),
     )
     if report.label == "in part":
         whole = clip.motion.duration
@@ -355,15 +363,67 @@ def check_file(path: Path, profile: Profile, options: ReadOptions, wanted: Wante
             return (ClipReport(str(path), "", "skipped"),)
     except Exception as error:
         return (unreadable(path, failed_inside(error)),)
-    found = []
-    for name in names:
-        try:
-            found.append(replace(_check_one(path, profile, replace(options, clip=name), wanted), clip=name))
-        except PoiseError as error:
-            found.append(replace(unreadable(path, str(error)), clip=name))
-        except Exception as error:
-            found.append(replace(unreadable(path, failed_inside(error)), clip=name))
-    return tuple(found)
+    asked = {name: replace(options, clip=name) for name in names}
+    found = {name: _checked(path, profile, asked[name], wanted) for name in names}
+    if wanted.floor is None and wanted.terrain is None:
+        shared = floor_of_file(tuple(found.values()))
+        for name, report in found.items():
+            if shared is not None and _is_beside(report, shared):
+                found[name] = _on_shared(report, path, profile, asked[name], replace(wanted, floor=shared))
+    return tuple(replace(report, clip=name) for name, report in found.items())
+
+
+SURE_CLIPS, SURE_PART = 3, 2.0 / 3.0
+"""So many clips of a file that are sure of their floor [1], and such a part of all that are [1], settle it for the
+others: a file whose figure stands in some clips and sits in as many has two floors."""
+
+
+def floor_of_file(reports: Sequence[ClipReport]) -> float | None:
+    """Height of the floor on which the clips of a file stand that are sure of it [m]; None where they do not agree."""
+    sure = [report.level for report in reports if report.level is not None and report.level.is_sure]
+    if not sure:
+        return None
+    middle = sorted(level.height for level in sure)[len(sure) // 2]
+    agree = [level for level in sure if abs(level.height - middle) <= SPREAD * level.scale]
+    return middle if len(agree) >= max(SURE_CLIPS, SURE_PART * len(sure)) else None
+
+
+def _is_beside(report: ClipReport, shared: float) -> bool:
+    """True if a clip was judged on another floor than that of its file, and has no good reason to.
+
+    What it is sure of is another floor, as a seat's, only where it is farther away than floors of one clip may be.
+    """
+    if report.level is None:
+        return False
+    apart = abs(report.level.height - shared) / (HUMAN_LEG * report.level.scale)
+    return apart > SPREAD / HUMAN_LEG and not (report.level.is_sure and apart > FLOORS_AGREE)
+
+
+def _on_shared(own: ClipReport, path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
+    """The report of a clip on the floor of its file; on its own where it does not stand on that one, which is told."""
+    again = _checked(path, profile, options, replace(wanted, is_floor_shared=True))
+    if again.level is None or own.level is None:
+        return own
+    seconds = own.seconds + again.seconds
+    if again.level.is_sure:
+        return replace(again, seconds=seconds)
+    apart = own.level.height - again.level.height
+    said = (
+        "Whether it stands on the floor of the file's other clips is not judged: it seems to stand "
+        f"{length_words(abs(apart))} {'above' if apart > 0.0 else 'below'} it (--floor {again.level.height:.3g} judges "
+        "it there)."
+    )
+    return replace(own, unjudged=(*own.unjudged, said), seconds=seconds)
+
+
+def _checked(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
+    """The report of one clip of several; one that says why where it cannot be read."""
+    try:
+        return _check_one(path, profile, options, wanted)
+    except PoiseError as error:
+        return unreadable(path, str(error))
+    except Exception as error:
+        return unreadable(path, failed_inside(error))
 
 
 def _check_one(path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:

@@ -241,21 +241,28 @@ class Doubts:
         return (f"Balance and the force at the hips are not judged: {reasons[0]}.",) if reasons else ()
 
 
-def doubts(clip: Analysis, *, is_floor_given: bool = False) -> Doubts:
-    """What nobody can tell of a clip."""
+def doubts(clip: Analysis, *, is_floor_given: bool = False, is_floor_shared: bool = False) -> Doubts:
+    """What nobody can tell of a clip.
+
+    Args:
+        clip: Its dynamics.
+        is_floor_given: The ground was said, or the clip carries it: no doubt of it.
+        is_floor_shared: It is that of other clips: as good as found where this one touches it, too.
+    """
     found: dict[str, str] = {}
     leg, motion = clip.character.leg_length, clip.motion
     ground = motion.world[0][:, pelvis(motion.skeleton), 2] - clip.hips
     height, mass = (float(np.median(h)) / leg for h in (clip.hips, clip.com[:, 2] - ground))
     if height < at.LOW_HIPS and mass > at.LOW_MASS:
         found["limbs"] = "it is not clear which bones are legs and hips"
-    if not is_floor_given:
+    if not is_floor_given or is_floor_shared:
         floor = find_floor(motion)
         sunk = (clip.touch.gaps < -at.DOWN * clip.character.leg_scale).any(axis=1).mean()
-        above = ~clip.touch.flags.any(axis=1) & ~clip.is_airborne
+        above = ~clip.touch.flags.any(axis=1) & (is_floor_shared | ~clip.is_airborne)
         difference = abs(float(floor.value) - clip.floor)
-        is_off = sunk > at.SUNK or (bool(clip.touch.names) and above.mean() > at.ABOVE)
-        if floor.confidence < at.SURE_FLOOR or difference > at.FLOORS_AGREE * leg or is_off:
+        is_off = sunk > at.SUNK or ((is_floor_shared or bool(clip.touch.names)) and above.mean() > at.ABOVE)
+        is_found = floor.confidence >= at.SURE_FLOOR and difference <= at.FLOORS_AGREE * leg
+        if is_off or not (is_found or is_floor_shared):
             found["floor"] = "it is not clear where the floor lies (poise check --floor M says it)"
         elif sunk > 0.0 and _lacks_feet(clip):
             found["floor"] = "its legs have no joint at the ankle, so where their soles are is guessed"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree import ElementTree
 
 from poise.check.finding import FLAWS, Finding, Trials, frame_words
@@ -50,6 +50,7 @@ class Wanted:
         samples: Keep what statistics are made of.
         character: File of the character that all clips are of; None fits one to each.
         floor: Height of the floor [m]; found where not given.
+        is_floor_shared: The floor is that of the other clips of the file, which this one may not stand on.
         terrain: Ground, as `poise simulate --terrain` has it; flat where not given.
         trials: Tries the cures that take long; None only names them.
     """
@@ -58,8 +59,23 @@ class Wanted:
     samples: bool = False
     character: Path | None = None
     floor: float | None = None
+    is_floor_shared: bool = False
     terrain: str | None = None
     trials: Trials | None = None
+
+
+class Level(NamedTuple):
+    """The floor that was found in a clip.
+
+    Attributes:
+        height: Where it lies [m].
+        scale: Size of the figure, 1 for a person.
+        is_sure: Nothing speaks against it.
+    """
+
+    height: float
+    scale: float
+    is_sure: bool
 
 
 @dataclass(frozen=True)
@@ -79,6 +95,7 @@ class ClipReport:
         facts: What a library is compared by.
         samples: What statistics are made of, where wanted.
         pictures: Drawn, where wanted.
+        level: The floor that was found; None where it was said or carried, or nothing was read.
         folder: The folder that holds all files that are checked together; names start below it.
     """
 
@@ -94,6 +111,7 @@ class ClipReport:
     facts: Facts | None = None
     samples: Samples | None = None
     pictures: Pictures | None = None
+    level: Level | None = None
     folder: str = ""
 
     @property

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from poise.cli import options
 from poise.cli.app import app, out, output_path, print_json
+from poise.cli.figure import any_clip
 from poise.cli.options import option
 from poise.core.errors import InvalidValue, NoMotion
 from poise.core.units import kilograms
@@ -75,9 +76,9 @@ def character(
 
 
 def _read(file: Path, how: options.Reading) -> Motion | Skeleton:
-    """A file's motion, or its skeleton where it has nothing else."""
+    """A file's motion, the first where it holds several and none is named, or its skeleton where it has no other."""
     try:
-        return how.load(file)
+        return any_clip(file, how)
     except NoMotion:
         return how.load_skeleton(file)
 

@@ -234,6 +234,10 @@ def repair(
 
     Example: [bold]poise edit repair jump.bvh -o mended.bvh --budget 'joint 3deg, root 2cm'[/bold]
     """
+    if asked.side_by_side and scene is not None:
+        raise InvalidValue(
+            "--side-by-side shows two figures apart, and what stands in --scene has one place. Leave it out."
+        )
     asked.check_outputs(contacts, scene)
     names, still = options.names_in(keep), options.names_in(freeze)
     frames, strength, spans = frames_of("--exact", exact), gravity_of(gravity), flights_of(flight)

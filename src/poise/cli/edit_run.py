@@ -203,7 +203,7 @@ def write(asked: Common, motion: Motion, edited: Edited, around: GoalScene | Non
             from poise.show.motion_scene import compare, scene_of_edit
 
             has_layers = record.suffix.lower() == ".html"
-            if asked.side_by_side and around is None:  # what stands around a figure has one place
+            if asked.side_by_side:
                 both = compare([motion, edited.motion], names=("before", "after"), physics=has_layers)
                 return replace(both, title=f"{asked.file.name}: before and after")
             choices = edited.report.motions() if has_layers and len(edited.motion.times) <= MOST_CHOSEN else ()

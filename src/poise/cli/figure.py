@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from poise.core.errors import FileFormatError, InvalidValue, NoMotion
 
 if TYPE_CHECKING:
     from poise.body.character import Character
+    from poise.cli.options import Reading
     from poise.core.motion import Motion
 
 BUILT_IN = ("adult", "child")
@@ -129,6 +130,18 @@ def file_and_clip(which: str) -> tuple[Path, str | int | None]:
     return parts(which)
 
 
+def any_clip(path: Path, how: Reading) -> Motion:
+    """A motion to fit a figure to, as `_loaded` chooses it, read with the options of a command."""
+    if how.clip is None and file_and_clip(str(path))[1] is None:
+        try:
+            return how.load(path)
+        except FileFormatError as error:
+            if "--clip" not in error.cure:
+                raise
+            return _told_first(replace(how, clip="0").load(path), path)
+    return how.load(path)
+
+
 def _loaded(path: Path, clip: str | int | None, height: str | None, *, is_any: bool = False) -> Motion:
     """A clip of a file. If it holds several, none is named and any will do, the first one, with a note."""
     import poise.io
@@ -139,10 +152,14 @@ def _loaded(path: Path, clip: str | int | None, height: str | None, *, is_any: b
         if "--clip" not in error.cure:
             raise
         if clip is None and is_any:
-            first = poise.io.load(path, clip=0, height=height)
-            if first.source is not None:
-                name = first.source.clips[0]
-                note(f"The figure is fitted to clip {name!r}; {path.name}@NAME or @INDEX fits it to another.")
-            return first
+            return _told_first(poise.io.load(path, clip=0, height=height), path)
         cure = f"Choose one as FILE@NAME or FILE@INDEX, such as {path.name}@0."
         raise FileFormatError(error.problem, path=path, cure=cure) from error
+
+
+def _told_first(first: Motion, path: Path) -> Motion:
+    """The first of several clips, after a note that it was taken."""
+    if first.source is not None:
+        name = first.source.clips[0]
+        note(f"The figure is fitted to clip {name!r}; {path.name}@NAME or @INDEX fits it to another.")
+    return first
