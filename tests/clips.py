@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from poise import Motion, load
+from poise.core.skeleton import Skeleton
 from poise.samples import sample_names, sample_path
 
 MOTIONS = Path(os.environ.get("POISE_MOTIONS", Path(__file__).parents[1].parent / "shared" / "motions"))
@@ -58,3 +60,23 @@ def first_cases(count: int, names: str | Sequence[str], cases: Iterable[Any], **
 
 def _is_ours(name: Any) -> bool:
     return str(name) in (*SAMPLES, "hop") or (isinstance(name, Path) and name.parent == sample_path("walk").parent)
+
+
+def under_a_still_root(clip: Motion) -> Motion:
+    """The same clip with a joint above its root, which stays at the origin."""
+    own = clip.skeleton
+    skeleton = Skeleton(
+        ("still", *own.names),
+        np.array([-1, *(own.parents + 1)]),
+        np.concatenate([np.zeros((1, 3)), own.offsets]),
+        np.concatenate([[[1.0, 0.0, 0.0, 0.0]], own.rest_rotations]),
+        translating=frozenset({1}),
+    )
+    first = np.zeros((clip.frame_count, 1, 3))
+    turns = np.tile(np.array([1.0, 0.0, 0.0, 0.0]), (clip.frame_count, 1, 1))
+    return Motion(
+        skeleton=skeleton,
+        times=clip.times,
+        translations=np.concatenate([first, clip.translations], axis=1),
+        rotations=np.concatenate([turns, clip.rotations], axis=1),
+    )

@@ -177,6 +177,9 @@ def test_a_flight_that_stops_in_the_air_drifts_and_one_that_curves_leaves_its_tr
     t = np.clip((np.arange(jump.frame_count) - flight.first) / (flight.last - flight.first), 0.0, 1.0)
     along = 0.5 * (1.0 - (1.0 - t) ** 2)  # fast at first, at rest at the end
     assert findings(moved(jump, along[:, None] * np.array([1.0, 0.0, 0.0])), "drift")
+    back = 0.7 * np.sin(np.pi * t)[:, None] * np.array([1.0, 0.0, 0.0])
+    (turned,) = findings(moved(jump, back), "drift")
+    assert re.search(r"turns back in the air: \d.* m/s backward at frame", turned.sentence), "-1.79 m/s is no speed"
     even = 0.5 * t
     straight = moved(jump, even[:, None] * np.array([1.0, 0.0, 0.0]))
     assert not findings(straight, "drift")

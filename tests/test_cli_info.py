@@ -26,7 +26,7 @@ from poise.intake.anatomy import anatomy_of, height_of
 from poise.samples import sample_path
 from tests.bvh_texts import PERSON, Joint, bvh, changed, hierarchy, put, values
 from tests.character_figures import dog, motion
-from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions, sample_clip
+from tests.clips import MOTIONS, SAMPLES, everywhere, first_cases, needs_motions, sample_clip, under_a_still_root
 from tests.test_limbs import both, figure
 
 FIELDS = {
@@ -438,3 +438,16 @@ def test_the_size_of_a_mass_is_the_one_it_follows_from() -> None:
     assert "2.9 m tall" in mass_doubt(heavy, 2.9)
     assert "skin" not in mass_doubt(heavy, 2.9), "this one has none"
     assert "0.938 m" not in mass_doubt(heavy, 0.938), "70 kg at 1.7 m make 12 kg of 0.938 m"
+
+
+def test_a_clip_goes_where_its_hips_go(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    poise.save(under_a_still_root(sample_clip("walk", 2.0)), tmp_path / "still.bvh")
+    poise.save(sample_clip("walk", 2.0), tmp_path / "walk.bvh")
+    own, other = (info(capsys, tmp_path / f"{name}.bvh") for name in ("walk", "still"))
+    assert other["from_m"] == pytest.approx(own["from_m"], abs=1e-3)
+    assert other["to_m"] == pytest.approx(own["to_m"], abs=1e-3), "the root above its hips stays at the origin"
+
+
+def test_a_scene_that_is_not_there_is_said_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["world", "nothere.toml"]) == 2
+    assert "There is no file nothere.toml" in capsys.readouterr().err

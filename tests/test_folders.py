@@ -84,19 +84,21 @@ def test_what_is_not_for_a_clip_leaves_it_out_and_is_no_failure(
     walk = sample_clip("walk", 0.3)
     poise.save(walk, clips / "a.bvh")
     poise.save(walk.frames(np.array([0])), clips / "pose.bvh")
+    (clips / "rig.bvh").write_text((clips / "pose.bvh").read_text().partition("MOTION")[0])
     assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1"]) == 0
     told = capsys.readouterr()
-    assert "1 of 2 clips done, 1 left out." in told.out
+    assert "1 of 3 clips done, 2 left out." in told.out
     assert "pose.bvh: left out. A run needs at least 3 frames; this motion has 1." in told.err
-    assert "2 clips, 0 failed, 1 left out." in (out / "index.html").read_text(encoding="utf-8")
+    assert "3 clips, 0 failed, 2 left out." in (out / "index.html").read_text(encoding="utf-8")
     assert {name: d["state"] for name, d in lines(out / "manifest.jsonl").items()} == {
         "a.bvh": "done",
         "pose.bvh": "left out",
+        "rig.bvh": "left out",
     }
     assert run(["simulate", str(clips), "-o", str(out), "--jobs", "1", "--resume"]) == 0
-    assert "0 of 0 clips done (2 were done before)" in capsys.readouterr().out
+    assert "0 of 0 clips done (3 were done before)" in capsys.readouterr().out
     assert run(["edit", "ballistic", str(clips), "-o", str(tmp_path / "flown"), "--jobs", "1"]) == 0
-    assert "0 of 2 clips done, 2 left out." in capsys.readouterr().out
+    assert "0 of 3 clips done, 3 left out." in capsys.readouterr().out
     assert run(["check", str(clips / "pose.bvh")]) == 0
     assert "One pose, not judged" in capsys.readouterr().out
 

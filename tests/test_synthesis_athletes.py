@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from poise.cli.synthesized import summarize_synthesis
 from poise.core.units import GRAVITY
 from poise.goals.course import begin_track, course, lean_in
 from poise.goals.running import LAG, LONGER, MOST_AHEAD, Bounce, PlaceFoot, keep_leg, land, swap_legs, time_on_ground
@@ -198,3 +200,9 @@ def test_legs_change_for_the_runner_and_stay_for_the_hopper() -> None:
     assert observed.memory["swing"] == first
     keep_leg(observed)
     assert observed.memory["swing"] == first
+
+
+def test_a_runner_that_is_too_slow_is_told_so(capsys: pytest.CaptureFixture[str]) -> None:
+    result = synthesize("run", options={"speed": 2.0}, seconds=1.5)  # it has begun to gather speed
+    summarize_synthesis(result, None)
+    assert re.search(r"asked for: 2 m/s.*; it is \d+ % short of that", capsys.readouterr().out)

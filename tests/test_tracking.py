@@ -117,6 +117,12 @@ def test_nobody_to_stand_on_is_refused(walker: poise.Character) -> None:
         PerformanceTracker(figure("child"), walker, roles=roles)
 
 
+def test_an_actor_without_legs_is_named_as_the_cause(walker: poise.Character) -> None:
+    limbs = tuple(dataclasses.replace(limb, kind="other") if limb.kind == "leg" else limb for limb in walker.limbs)
+    with pytest.raises(InvalidValue, match="No legs were found in the actor"):
+        PerformanceTracker(figure("child"), dataclasses.replace(walker, limbs=limbs))
+
+
 def test_a_giant_is_asked_for_its_size(
     walk: Motion, walker: poise.Character, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from poise.check.clip import findings_of
 from poise.cli.app import run
 from poise.core import rotations
 from poise.edit import ballistic, spin, vary
+from poise.intake.anatomy import height_of
 from poise.samples import sample_path
 from tests.clips import sample_clip
 from tests.planted import turned
@@ -239,3 +240,13 @@ def test_a_flight_that_a_push_presses_down_falls_as_gravity_asks() -> None:
     push = poise.Push("pelvis", (0.0, 0.0, -800.0), float(hop.times[flight.first]), 0.54)
     tried = vary.make(hop, fit(hop), vary.Variant(pushes=(push,)), findings_of(hop), poise.World)
     assert not vary.reasons(tried)  # gravity 2.01 g before
+
+
+def test_variants_have_the_height_that_is_given(tmp_path: Path) -> None:
+    place = tmp_path / "variants"
+    asked = ["vary", str(sample_path("walk.bvh")), "--seed", "3", "--no-sheet", "-o", str(place), "--jobs", "1"]
+    assert run([*asked, "-n", "2", "--height", "0.9m"]) == 0
+    rows = [v for v in json.loads((place / "variants.json").read_text())["variants"] if v["kept"]]
+    assert rows
+    for row in rows:
+        assert height_of(poise.load(place / row["file"])) == pytest.approx(0.9 * row["size"], rel=0.05)

@@ -28,7 +28,7 @@ from poise.world.answers import largest_forces
 from poise.world.drivers import moved_to
 from poise.world.standing import Going, Memory, Sensed, Stands, go_on
 from poise.world.stands import Finder, stands_of, steps_of
-from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip
+from tests.clips import MOTIONS, first_cases, needs_motions, sample_clip, under_a_still_root
 
 CRATE = (
     '<mujoco><worldbody><geom type="plane" size="20 20 1"/><body name="crate" pos="0.1 -0.5 0.2"><freejoint/>'
@@ -824,3 +824,10 @@ def test_a_recording_of_a_world_shows_which_leg_stands_when(person: poise.Charac
     stands = [sum(b - a for a, b, _ in row.spans) for row in rows.values()]
     assert 1.0 < sum(stands) < 1.7  # one or two of them at any time of a walk
     assert not scene_of_world(world, is_now=True).timeline
+
+
+def test_a_clip_is_put_where_its_hips_begin(walk: Motion) -> None:
+    clip = under_a_still_root(walk.cut(0.0, 1.0))
+    hips = moved_to(clip, (1.0, -2.0), 0.5, 0.1).world[0][:, 1]
+    assert hips[0, :2] == pytest.approx((1.0, -2.0), abs=1e-9)
+    assert np.abs(hips - moved_to(walk.cut(0.0, 1.0), (1.0, -2.0), 0.5, 0.1).world[0][:, 0]).max() < 1e-6

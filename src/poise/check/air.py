@@ -344,6 +344,13 @@ def _track(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
     )
 
 
+def _changes_pace(here: float, even: float, when: str) -> str:
+    """How a flight that goes ahead at `even` differs at one frame, where it goes ahead at `here` [m/s]."""
+    if here < 0.0:
+        return f"turns back in the air: {-here:.2f} m/s backward {when}"
+    return f"{'speeds up' if here > even else 'slows down'} in the air: {here:.2f} m/s over the ground {when}"
+
+
 def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> Iterator[Finding]:
     limit, leg = profile["drift"], clip.character.leg_length
     if not limit.is_checked or flight.last - flight.first < 4:
@@ -367,8 +374,7 @@ def _drift(clip: Analysis, flight: FlightFit, where: str, profile: Profile) -> I
         ratio,
         limit.most,
         stretches(size > limit.most, flight.first),
-        f"{where.capitalize()} {'speeds up' if here > even else 'slows down'} in the air: {here:.2f} m/s over the "
-        f"ground at frame {frame}, {even:.2f} m/s on the whole",
+        f"{where.capitalize()} {_changes_pace(here, even, f'at frame {frame}')}, {even:.2f} m/s on the whole",
         ranked(
             [
                 Cure(

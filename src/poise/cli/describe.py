@@ -25,7 +25,7 @@ from poise.intake.anatomy import anatomy_of, height_of
 from poise.intake.reading import WEIGHED, size_doubt
 from poise.io import load, load_skeleton
 from poise.io.format import ReadOptions, format_of, optional
-from poise.phases.points import leg_length
+from poise.phases.points import leg_length, pelvis
 from poise.terrain import Terrain
 
 SCHEMA = "poise.info/1"
@@ -117,7 +117,7 @@ def describe_motion(motion: Motion, path: Path, floor: float | None = None) -> d
             evidence["left_out"] = Evidence(names, 1.0, " ".join(beside.sentences) + " They come back unchanged.")
         if not beside.is_figure:
             warnings.append(beside.sentences[0])
-    places = motion.world[0][[0, -1], 0, :2]
+    places = motion.world[0][[0, -1], pelvis(motion.skeleton), :2]
     found |= {"from_m": places[0].tolist(), "to_m": places[1].tolist()}
     slides = phases.in_place_velocity(motion)
     on_the_spot = bool(slides.any()) if character is None else goes_on_the_spot(motion, character)

@@ -29,7 +29,7 @@ from poise.cli.outcome import falls_at, require_kinds
 from poise.cli.workers import workers_of
 from poise.core.batch import each
 from poise.core.batch import shard as part_of
-from poise.core.errors import FileFormatError, InvalidValue, NotForThisClip, UnreadableFile
+from poise.core.errors import FileFormatError, InvalidValue, NoMotion, NotForThisClip, UnreadableFile
 from poise.core.process import keep_freed_memory
 
 ALL_CLIPS = "For all of them: --clip all, and a folder as the output."
@@ -155,7 +155,7 @@ def work(job: Job) -> Done:
             make_folder(Path(output).parent)
         try:
             COMMANDS[job.command](**job.given)
-        except NotForThisClip:
+        except (NotForThisClip, NoMotion):
             is_left_out = True
             raise
 

@@ -16,6 +16,8 @@ DEEP = 0.005
 """A point deeper than this in a thing is reported by name [m]."""
 FAR_APART = 0.8
 """Feet are far apart above this part of a leg [1]: at 0.25 the weight came over one foot, at 0.9 and 2 it did not."""
+SHORT = 0.1
+"""A speed that misses what was asked for by more than this part is remarked on [1]."""
 GATHERS = 1.5
 """An athlete that can has left the ground by this time, for a leg of 0.82 m [s]."""
 PERSON = (1.05, 0.21)
@@ -146,9 +148,10 @@ def _speed(result: SynthesisResult) -> list[str]:
     speed = way / float(motion.times[-1] - motion.times[before])
     tempo = math.sqrt(result.character.leg_scale)
     own = f", which is {tempo * asked:.2g} m/s with legs of {result.character.leg_length:.2f} m"
-    return [
-        f"Speed over the last second: {speed:.2f} m/s; asked for: {asked:g} m/s{own if abs(tempo - 1.0) > 0.05 else ''}"
-    ]
+    own = own if abs(tempo - 1.0) > 0.05 else ""
+    lacks = 1.0 - speed / (tempo * asked) if asked > 0.0 and result.figures[0].fell is None else 0.0
+    short = f"; it is {100.0 * lacks:.0f} % short of that" if lacks > SHORT else ""
+    return [f"Speed over the last second: {speed:.2f} m/s; asked for: {asked:g} m/s{own}{short}"]
 
 
 def _supports(result: SynthesisResult) -> int:

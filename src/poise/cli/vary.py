@@ -26,7 +26,7 @@ from poise.cli.folder import (
     note_passed_over,
     read_manifests,
 )
-from poise.cli.folder_page import Done, summary_page
+from poise.cli.folder_page import LEFT_OUT, Done, summary_page
 from poise.cli.options import argument, flag, option
 from poise.cli.outcome import require_kinds
 from poise.core.errors import InvalidValue, first_names
@@ -51,6 +51,7 @@ def vary(
     seed: Annotated[int, option("N", "Random seed: another one gives other variants.", "--seed")] = 0,
     sheet: Annotated[bool, flag("--sheet/--no-sheet", "Draw the contact sheet.")] = True,
     clip: options.Clip = None,
+    height: options.Height = None,
     resume: Resume = False,
     shard: Shard = None,
     jobs: Jobs = None,
@@ -86,16 +87,17 @@ def vary(
     note_passed_over(file)
     names = _names(files, file, None if clip == "all" else clip)
     if not file.is_dir() and len(names) == 1:
-        _prepared(*next(iter(names)))  # what cannot be varied at all is refused once, before anything is written
+        _prepared(*next(iter(names)), height)  # what cannot be varied is refused once, before anything is written
     todo = []
     for (path, key), name in names.items():
-        stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to}" if path.exists() else ""
+        stamp = f"{path.stat().st_size} {path.stat().st_mtime_ns} {key} {to} {height or ''}" if path.exists() else ""
         for index in range(count):
             ending = written_ending(path.suffix) if to is None else f".{to.lstrip('.')}"
             ending = ".glb" if to is None and ending.lower() in HINGED else ending
             target = f"{name}-{index:04d}{ending}"
             words = hashlib.sha256(f"{path} {stamp} {seed} {index}".encode("utf-8", "replace")).hexdigest()[:16]
-            given = {"file": path, "clip": key, "seed": seed, "index": index, "output": output / target}
+            given = {"file": path, "clip": key, "seed": seed, "index": index, "height": height}
+            given["output"] = output / target
             todo.append(Job(f"{name}-{index:04d}", "variant", given, target, words))
     done, asked, earlier = carry_out(
         "vary", todo, output, resume=resume, shard=shard, jobs=jobs, overwrite=overwrite, is_done=_was_tried
@@ -135,7 +137,7 @@ def vary(
 
 def _has_failed(done: Done) -> bool:
     """Whether a variant could not be made or written; one that is not plausible is only dropped."""
-    return done.state == "failed" and not done.message.startswith(NEW_FINDINGS)
+    return done.state in ("failed", LEFT_OUT) and not done.message.startswith(NEW_FINDINGS)
 
 
 def _was_tried(before: Done | None, job: Job) -> bool:
@@ -164,14 +166,16 @@ def _names(files: tuple[Path, ...], folder: Path, clip: str | None) -> dict[tupl
     return found
 
 
-def variant(file: Path, output: Path, seed: int, index: int, clip: str | None = None) -> None:
+def variant(
+    file: Path, output: Path, seed: int, index: int, clip: str | None = None, height: str | None = None
+) -> None:
     """One variant: drawn, made, judged, and written if it is plausible."""
     import poise.io
     from poise.edit import vary as edit
     from poise.world import World
 
     require_kinds(output, None)
-    motion, character, before, noise = _prepared(file, clip)
+    motion, character, before, noise = _prepared(file, clip, height)
     drawn = edit.draw(motion, character, seed, index)
     tried = edit.make(motion, character, drawn, before, World)
     if why := edit.reasons(tried):
@@ -187,7 +191,7 @@ COMMANDS["variant"] = variant
 _known: tuple[Any, Any] | None = None
 
 
-def _prepared(file: Path, clip: str | None) -> tuple[Any, Any, Any, float]:
+def _prepared(file: Path, clip: str | None, height: str | None = None) -> tuple[Any, Any, Any, float]:
     """The clip, its character, what a check has against it, and what noise is; remembered in each process."""
     global _known
     import poise.io
@@ -195,9 +199,9 @@ def _prepared(file: Path, clip: str | None) -> tuple[Any, Any, Any, float]:
     from poise.check.clip import findings_of
     from poise.edit.vary import noise_of
 
-    key = (file, clip, file.stat().st_mtime_ns if file.exists() else 0)
+    key = (file, clip, height, file.stat().st_mtime_ns if file.exists() else 0)
     if _known is None or _known[0] != key:
-        motion = poise.io.load(file, clip=options.clip_key(clip))
+        motion = poise.io.load(file, clip=options.clip_key(clip), height=height)
         character = fit(motion)
         _known = key, (motion, character, findings_of(motion, character), noise_of(motion))
     return _known[1]
@@ -252,7 +256,7 @@ def _choose_of(
     from poise.edit import vary as edit
     from poise.io.format import WITH_SCENES
 
-    motion, character, _, noise = _prepared(file, clip)
+    motion, character, _, noise = _prepared(file, clip, group[0][0].given["height"])
     kept = [edit.shape_of(motion)]
     rows = []
     for job, done in group:

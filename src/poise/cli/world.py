@@ -61,6 +61,9 @@ def world(
 
     Example: [bold]poise world street.toml --record street.html --save-figure bob=bob.bvh[/bold]
     """
+    from poise.io.files import read_text
+
+    read_text(scene)  # a scene that cannot be read is the first thing to know
     if not (live or output or save_figure or record or report or json):
         raise InvalidValue(
             "No output was given. Give --live, --record street.html, -o first.bvh or --save-figure bob=bob.bvh."

@@ -294,6 +294,12 @@ class PerformanceTracker:
         """What depends on the roles alone."""
         supports = [role for role in roles if role.kind == "support" and role.actor]
         if not supports:
+            if not any(limb.kind == "leg" for limb in self.actor.limbs):
+                names = ", ".join(limb.name for limb in self.actor.limbs) or "none"
+                raise InvalidValue(
+                    f"No legs were found in the actor (its limbs: {names}), so nothing carries the character. "
+                    "If one of them is a leg, say so: left_leg<-LIMB, left_leg=support."
+                )
             raise InvalidValue("No limb of the character is support; give one a role such as left_leg<-left_leg.")
         self.roles, self._supports = tuple(roles), supports
         driven = [role for role in self.roles if role.actor]

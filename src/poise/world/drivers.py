@@ -34,6 +34,7 @@ from poise.filter.setup import Options
 from poise.filter.simulate import Playback
 from poise.filter.stream import QuasiPhysicalFilter
 from poise.goals.surroundings import Surface
+from poise.phases.points import pelvis
 from poise.phases.travel import direction_of_travel, in_place_velocity, is_in_place, loops, off_the_spot, repeat
 from poise.physics.mujoco_bodies import Bodies
 from poise.step import Constraint, Objective, Step
@@ -178,7 +179,7 @@ class Clip(Driver):
     Args:
         motion: The clip.
         character: Fitted to the clip if not given.
-        place: Where its root begins, horizontally [m]; the clip's own if not given.
+        place: Where its hips begin, horizontally [m]; the clip's own if not given.
         heading: Where it goes, counterclockwise from +x [rad]; the clip's own if not given.
         preset: Name of a preset, or the preset.
         options: Of the filter.
@@ -227,7 +228,7 @@ class Clip(Driver):
             first = motion_to_q(character, self._motion.frames(np.array([0])))[0]
             place, heading = start[0][:2].tolist(), direction_of_travel(self._motion)
             heading += rotations.yaw_to(first[3:7], start[0][3:7])
-        at = self._motion.world[0][0, 0] if place is None else place
+        at = _first_place(self._motion) if place is None else place
         goes = direction_of_travel(self._motion) if heading is None else heading
         terrain = terrain.begun_at(at, goes, is_lifted=True)
         motion = moved_to(self._motion, place, heading, terrain.ground - character.floor)
@@ -344,8 +345,8 @@ def _go_on(figure: SimulatedCharacter, terrain: Terrain, q: Array, v: Array, wan
 
 
 def moved_to(motion: Motion, place: Sequence[float] | None, heading: float | None, up: float) -> Motion:
-    """A motion that begins at a place [m], goes toward a heading [rad], and lies higher by so much [m]."""
-    start = motion.world[0][0, 0]
+    """A motion whose hips begin at a place [m]; it goes toward a heading [rad], and lies higher by so much [m]."""
+    start = _first_place(motion)
     turn = 0.0 if heading is None else heading - direction_of_travel(motion)
     spin = rotations.from_rotation_vector(np.array([0.0, 0.0, turn]))
     shift = np.array([*(start[:2] if place is None else place[:2]), start[2] + up])
@@ -356,6 +357,11 @@ def moved_to(motion: Motion, place: Sequence[float] | None, heading: float | Non
     translations[:, root] = rotations.rotate(spin, translations[:, root] - start) + shift
     turns[:, root] = rotations.multiply(spin, turns[:, root])
     return replace(motion, translations=translations, rotations=turns)
+
+
+def _first_place(motion: Motion) -> Array:
+    """Where the hips begin [m], shape (3,); a root above them may stay at the origin."""
+    return motion.world[0][0, pelvis(motion.skeleton)]
 
 
 def _lasting(motion: Motion) -> Motion:

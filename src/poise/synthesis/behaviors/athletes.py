@@ -243,7 +243,7 @@ TUNED = {
 """Fields of `Style` that are options of the runner, so that a tuner can find them."""
 RUN = Behavior(
     "run",
-    "Run at a given speed, straight ahead or round a bend.",
+    "Run at a given speed, straight ahead or round a bend. Found for a grown person; few game figures can.",
     _run,
     {
         **_options(2.0, 4.0, 0.111, 0.0623),
