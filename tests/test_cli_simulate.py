@@ -573,9 +573,13 @@ def test_an_interrupt_is_told_and_nothing_of_it_is_a_traceback(
 
 def test_a_figure_that_flies_is_cautioned_about(walk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     simulate(walk, tmp_path / "out.bvh", "--push", "chest 0 0 3000 @0.1+0.3")
-    assert "leaves the ground" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "leaves the ground" in said
+    assert "gentler push keeps it down" in said  # its physicality is 1 already
     simulate(walk, tmp_path / "low.bvh", "--push", SHOVE)
     assert "leaves the ground" not in capsys.readouterr().out
+    simulate(walk, tmp_path / "wades.bvh", "--scene", "rubble:60,1,size=0.05-0.2,mass=1-5,shape=mesh")
+    assert "leaves the ground" not in capsys.readouterr().out  # a foot hangs over stones, and the other stands
 
 
 def test_outside_help_that_can_be_seen_is_cautioned_about(walk: Path, capsys: pytest.CaptureFixture[str]) -> None:

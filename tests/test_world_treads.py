@@ -13,6 +13,9 @@ from poise.core.errors import FileFormatError
 from poise.core.motion import Motion
 from poise.core.typing import Array
 from poise.native import library
+from poise.show.result_scene import scene_of
+from poise.show.scene import Vectors
+from poise.show.world_scene import scene_of_world
 from poise.terrain.ground import PlacedGround, ground_velocities, sample
 from poise.terrain.shapes import AXES, BOX_SIZE, HALF, MIDDLE, SPIN, VELOCITY
 from poise.terrain.tops import Tops, top_under
@@ -365,3 +368,21 @@ keys = [{time = 4.0}, {time = 5.2, shift = [0.0, 0.3, 0.25], turn = [0, -6, 0]}]
     assert figure.fall is None
     assert world.q[1] > 0.2, "the lift takes it aside"
     assert world.q[2] > 1.25, "and up"
+
+
+def test_a_record_shows_what_bodies_carry(tmp_path: Path, walk: Motion) -> None:
+    """On a platform the legs have rows, and a clip on it contact forces: contacts were sought on the level ground."""
+    box = '[[boxes]]\nname = "platform"\nplace = [0.0, 0.0, 0.1]\nsides = [20.0, 20.0, 0.2]\nground = true\n'
+    world = world_of(tmp_path, box, walk)
+    for _ in range(100):
+        world.step()
+    rows = {row.name: row.spans for row in scene_of_world(world).timeline}
+    for leg in ("left leg", "right leg"):
+        assert sum(end - start for start, end, *_ in rows[leg]) > 0.3
+    result = poise.simulate(walk.frames(np.arange(60)), world=World(tmp_path / "scene.toml"))
+    assert result.touches is not None
+    assert result.touches[5:].any(axis=1).mean() > 0.75
+    scene = scene_of(result)
+    force = next(o for o in scene.overlays if getattr(o, "name", "") == "contact force")
+    assert isinstance(force, Vectors)
+    assert np.isfinite(force.vectors).all(axis=-1).any(axis=1).mean() > 0.75

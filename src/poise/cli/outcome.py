@@ -257,7 +257,7 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
         lines.append(f"Caution: at its worst frame a point is {100 * deepest:.0f} cm inside the ground.")
     if (strain := residual["force_rms_N"] / weight) > BELIEVABLE:
         lines.append(f"Caution: so much outside help ({100 * strain:.0f} %) can be seen: it looks like a marionette.")
-    high = contact["float_p95_m"]
+    high = contact["aloft_p95_m"]
     is_high = high > FLOATING * d["settings"]["leg_scale"]
     if (strain > BELIEVABLE or is_high) and (aloft := _pushed_aloft(d)):
         lines.append(
@@ -265,10 +265,12 @@ def summarize_run(result: SimulationResult, output: Path | None) -> None:
             "foot stands."
         )
     if is_high:
-        gentler = "a gentler push or " if d["events"] else ""
-        lines.append(
-            f"Caution: it leaves the ground by {100 * high:.0f} cm; {gentler}a physicality near 1 keeps it down."
-        )
+        gentler = ["a gentler push"] * bool(d["events"])
+        factor = d["settings"]["physicality"]
+        is_loose = factor == "off" if isinstance(factor, str) else factor < 1.0
+        nearer = ["a physicality near 1"] * bool(is_loose)
+        cure = f"; {' or '.join(gentler + nearer)} keeps it down" if gentler or nearer else ""
+        lines.append(f"Caution: it leaves the ground by {100 * high:.0f} cm{cure}.")
     if d["events"] and result.terrain.spec.startswith("platform"):
         lines.append("The deck's own way is counted in what the pushes moved.")
     lines += [_push_line(event) for event in d["events"]]

@@ -19,7 +19,7 @@ import numpy as np
 from poise.body.character import Character
 from poise.core.errors import InvalidValue
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.physics import State
 from poise.step import Constraint, Objective, Step
@@ -458,12 +458,14 @@ class Companion:
         name, character: What it is called, and its body.
         q: Poses at every simulated time, shape (S, nq).
         drawn: A motion of the figure's own file, for its skin.
+        touches: Contact points that carry, see `report.touched_points`, shape (S, P).
     """
 
     name: str
     character: Character
     q: Array
     drawn: Motion | None = None
+    touches: Flags | None = None
 
 
 class Surroundings(Protocol):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from poise.body.character import Character
 from poise.body.posing import body_positions, joint_deviations
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.core.units import GRAVITY
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Companion, Force, PointGoal, Push, Thing
@@ -71,12 +71,49 @@ class Report:
         write_atomically(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
 
 
+FELT = 1.0
+"""A point that is pressed with more than this touches [N]."""
+
+
+def touched_points(character: Character, simulated: SimulatedCharacter | None, felt: Sequence[Force]) -> Flags:
+    """Contact points that carry in the step just solved, shape (P,): on the ground, or where bodies hold the figure up.
+
+    A body's force has no contact point of its own: it counts for the points of the body or of the leg or arm it is on.
+
+    Args:
+        character: The figure's.
+        simulated: The filter's figure, which knows its forces on the ground; None if it has none.
+        felt: Forces of bodies and of other figures.
+    """
+    own = np.array([p.body for p in character.contact_points], dtype=np.intp)
+    out = np.zeros(len(own), dtype=np.bool_)
+    last = None if simulated is None else simulated.last
+    if simulated is not None and last is not None and last.frame == simulated.frame:
+        out[last.step.contacts.points] = np.linalg.norm(last.result.forces, axis=1) > FELT
+    for body in _bearing(character, felt):
+        mine = own == body
+        limbs = [x.bodies for x in character.limbs if x.kind in ("leg", "arm") and body in x.bodies]
+        out |= mine if mine.any() or not limbs else np.isin(own, limbs[0])
+    return out
+
+
+def _bearing(character: Character, felt: Sequence[Force]) -> list[int]:
+    """Bodies of the figure that something else pushes up."""
+    still = np.zeros(3)
+    ups = [(force.body_of(character), force.force_at(still, still, 0.0, character.mass)[2]) for force in felt]
+    return [body for body, up in ups if up > FELT]
+
+
 FRAMES_AT_ONCE = 256
 """The numbers of so many frames are computed together."""
 
 
 class Recorder:
-    """Collects the numbers of every frame while a run goes on."""
+    """Collects the numbers of every frame while a run goes on.
+
+    Attributes:
+        touches: Contact points that carry, see `touched_points`, shape (F, P); none where there are no bodies.
+    """
 
     def __init__(self, figure: SimulatedCharacter, q: Array, times: Array, lowest: Array) -> None:
         """Begin; `lowest` is how low each contact point ever is in the clip [m], shape (P,)."""
@@ -86,13 +123,15 @@ class Recorder:
         self._root_force, self._root_moment = np.zeros(frames), np.zeros(frames)
         self._com, self._com_reference = np.zeros((frames, 3)), np.zeros((frames, 3))
         self._contacts = np.zeros(frames, dtype=np.int64)
-        self._penetration, self._floating = np.zeros(frames), np.zeros(frames)
+        self._penetration, self._floating, self._aloft = np.zeros((3, frames))
         self._friction, self._power = np.zeros(frames), np.zeros(frames)
         self._foot_points = [i for i, p in enumerate(figure.character.contact_points) if p.part == "foot"]
         # a frame that was carried has no low foot
         self._foot_gaps = np.full((frames, len(self._foot_points)), np.inf)
         self._foot_velocities = np.zeros((frames, len(self._foot_points), 3))
         self._now = figure.q.copy()
+        self.touches = np.zeros((frames, len(lowest)), dtype=np.bool_)
+        self._borne = np.zeros(frames, dtype=np.bool_)
         self._steps, self._falls = np.zeros((2, frames), dtype=np.bool_)
         self._energy, self._work = np.full(frames, np.nan), np.zeros(frames)
         # the frames that `_measure` will turn into the numbers above, and what it needs of each
@@ -107,6 +146,10 @@ class Recorder:
         """Take in frame k, after the figure has stepped to frame k + 1."""
         self._step_seconds.append(seconds)
         figure, last = self._figure, self._figure.last
+        if figure.world is not None:
+            felt = figure.world.felt
+            self.touches[k] = self.touches[k + 1] = touched_points(figure.character, figure, felt)
+            self._borne[k] = bool(_bearing(figure.character, felt))
         self._steps[k], self._falls[k] = figure.goal.steps, figure.fall is not None
         if last is None or last.frame != k:
             self._place(k, self._now)
@@ -136,7 +179,7 @@ class Recorder:
         self._root_force[frames] = np.linalg.norm(self._wrench[:n, :3], axis=1)
         self._root_moment[frames] = np.linalg.norm(self._wrench[:n, 3:], axis=1)
         forces, normals, gaps, is_held = self._forces[:n], self._normals[:n], self._gaps[:n], ~self._falls[frames, None]
-        self._contacts[frames] = (np.linalg.norm(forces, axis=2) > 1.0).sum(axis=1)
+        self._contacts[frames] = (np.linalg.norm(forces, axis=2) > FELT).sum(axis=1)
         # only the clip's own depth is excused, not that of a stand made from it
         lowest = np.where(is_held, self._lowest - self._figure.floor, -np.inf)
         own = np.maximum(self._heights[:n], lowest)
@@ -144,6 +187,8 @@ class Recorder:
         self._penetration[frames] = deeper.max(axis=1, initial=0.0)
         floats = np.where(self._flags[:n] & is_held, gaps - np.maximum(0.0, own), 0.0)
         self._floating[frames] = floats.max(axis=1, initial=0.0)
+        is_carried = self._borne[frames] | (self._contacts[frames] > 0)
+        self._aloft[frames] = np.where(is_carried, 0.0, self._floating[frames])
         pressing = np.einsum("fki,fki->fk", forces, normals)
         sliding = forces - pressing[..., None] * normals
         excess = np.linalg.norm(sliding, axis=2) - self._figure.options.friction * pressing
@@ -243,6 +288,7 @@ class Recorder:
                 "penetration_p95_m": float(np.percentile(self._penetration[solved], 95)),
                 "float_max_m": float(self._floating[solved].max()),
                 "float_p95_m": float(np.percentile(self._floating[solved], 95)),
+                "aloft_p95_m": float(np.percentile(self._aloft[solved], 95)),
                 "skating_ratio": float(skates[solved].mean()),
                 "friction_violation_max": float(self._friction[solved].max()),
                 "sliding_power_max_W": float(self._power[solved].max()),
@@ -366,6 +412,7 @@ class SimulationResult:
         things: Bodies around the figure.
         companions: Other figures beside it.
         is_complete: False if the run was interrupted.
+        touches: Contact points that the ground or bodies carry, shape (S, P); None where there are no bodies.
     """
 
     motion: Motion
@@ -381,6 +428,7 @@ class SimulationResult:
     is_complete: bool = True
     things: tuple[Thing, ...] = ()
     companions: tuple[Companion, ...] = ()
+    touches: Flags | None = None
 
     def __repr__(self) -> str:
         many = "" if len(self.pushes) == 1 else "es"

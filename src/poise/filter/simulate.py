@@ -58,8 +58,6 @@ AMONG_BODIES = 100.0
 """Least simulation rate among bodies that move [1/s]."""
 SOON = 0.1
 """A clip that begins with glitches is stood up in a pose no later than this after them [s]."""
-
-
 SHORTEST_LEG, LONGEST_LEG = 1e-2, 1e3
 """Legs that a run makes sense for [m]; others are a wrong unit."""
 SLOWEST = 0.1
@@ -293,9 +291,10 @@ def _run(
         tuple(felt),
         report,
         playback.goal_points,
-        is_complete=done == frames,
-        things=() if world is None else world.things(),
-        companions=() if world is None else world.companions(),
+        done == frames,
+        () if world is None else world.things(),
+        () if world is None else world.companions(),
+        None if world is None else recorder.touches[:done],
     )
 
 

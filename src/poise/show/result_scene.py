@@ -99,10 +99,16 @@ def scene_of(
     )
     if not physics or motion.frame_count < 5:
         return scene
-    from poise.analysis import analyze
+    from poise.analysis import analyze, touching
     from poise.show.physics import with_physics
 
-    return with_physics(scene, analyze(motion, character, terrain=result.terrain))
+    contacts = None
+    if result.touches is not None:  # bodies carry, too
+        at = np.searchsorted(result.times, motion.times - motion.times[0] - 1e-9).clip(max=len(result.times) - 1)
+        contacts = result.touches[at]
+        nothing = ~contacts.any(axis=1)
+        contacts[nothing] = touching(motion, character, terrain=result.terrain).carries[nothing]
+    return with_physics(scene, analyze(motion, character, terrain=result.terrain, contacts=contacts))
 
 
 def _goals(result: SimulationResult) -> tuple[Points, ...]:

@@ -58,9 +58,10 @@ def _rows(
     rows = [Row("pushes", ARROW_COLOR, pushes)] if pushes else []
     for c in companions[:MOST_FIGURES] if len(times) > 1 else ():
         touch = touching(q_to_motion(c.character, c.q, times), c.character, terrain=terrain)
+        flags = touch.flags if c.touches is None else touch.flags | c.touches
         bodies = np.array([p.body for p in c.character.contact_points], dtype=np.intp)
         for limb in (x for x in c.character.limbs if x.kind == "leg"):
-            stands = np.asarray(touch.flags[:, np.isin(bodies, limb.bodies)].any(axis=1))
+            stands = np.asarray(flags[:, np.isin(bodies, limb.bodies)].any(axis=1))
             name = limb.name.replace("_", " ")
             name = f"{c.name}: {name}" if len(companions) > 1 else name
             rows.append(Row(name, side_color(limb.name), spans_of(stands, times)))

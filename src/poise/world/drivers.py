@@ -22,13 +22,14 @@ from poise.body.posing import motion_to_q, q_to_motion
 from poise.core import rotations
 from poise.core.errors import MotionWarning
 from poise.core.motion import Motion
-from poise.core.typing import Array
+from poise.core.typing import Array, Flags
 from poise.filter import rising
 from poise.filter.falling import begun
 from poise.filter.filter import SimulatedCharacter
 from poise.filter.forces import Force
 from poise.filter.goal import put_goal
 from poise.filter.preset import Preset, load_preset
+from poise.filter.report import touched_points
 from poise.filter.sensing import Asked
 from poise.filter.setup import Options
 from poise.filter.simulate import Playback
@@ -137,6 +138,7 @@ class Figure:
         self.pushes: list[Force] = []
         self.felt: list[Force] = []
         self.poses: list[Array] = []
+        self._touches: list[Flags] = []
         self.drawn = None if driver is None else driver.drawn
 
     @property
@@ -148,6 +150,15 @@ class Figure:
     def meets_ground(self) -> bool:
         """Whether the ground is a body to it."""
         return self.driver is not None and self.driver.meets_ground
+
+    def note(self, pose: Array) -> None:
+        """Keep a pose (nq,), and what carries the figure in the step that led to it."""
+        self.poses.append(pose)
+        self._touches.append(touched_points(self.character, self.simulated, self.felt))
+
+    def record(self, since: int) -> tuple[Array, Motion | None, Flags]:
+        """Poses from a step on, a motion with its skin, and the contact points that carry, as `Companion` has them."""
+        return np.array(self.poses[since:]), self.drawn, np.array(self._touches[since:])
 
     def motion(self, dt: float) -> Motion:
         """What it has done so far, a frame for every step of dt [s], with its skin."""

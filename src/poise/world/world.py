@@ -465,7 +465,7 @@ class World:
         self._treads.see(self.bodies, self._carried, self.time, self.dt)
         self._treads.sort(self.bodies, [figure.simulated for figure in self.figures])
         for figure, at in zip(self.figures, self.bodies.figure_q):
-            figure.poses.append(self.q[at].copy())
+            figure.note(self.q[at].copy())
         self._paces = paces_of(self.bodies, self.figures, self.dt)
         self._ledger.weigh(self.bodies.energy())
 
@@ -483,7 +483,7 @@ class World:
     def companions(self, since: int = 0) -> tuple[Companion, ...]:
         """The world's own figures at every step so far, from one on."""
         own = (f for f in self.figures if f.driver)
-        return tuple(Companion(f.name, f.character, np.array(f.poses[since:]), f.drawn) for f in own)
+        return tuple(Companion(f.name, f.character, *f.record(since)) for f in own)
 
     def things(self, since: int = 0) -> tuple[Thing, ...]:
         """The bodies at every step so far, from one on."""
