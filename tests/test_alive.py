@@ -568,6 +568,15 @@ def test_a_figure_that_falls_backward_lies_down_between_its_arms() -> None:
     assert high[-1, character.roles["chest"]] < 0.13
 
 
+def test_arms_do_not_prop_up_a_chest_for_good() -> None:
+    """It half sat on them to the end, with the neck at 36 cm."""
+    motion, character = longer(4.5)
+    run = simulate(motion, character, pushes=[Push("pelvis", (0.0, 1200.0, 0.0), 1.0, 0.2)])
+    assert run.report["events"][0]["outcome"] == "fallen"
+    high = body_positions(character, run.q)[..., 2] - character.floor
+    assert high[-1, character.roles["neck"]] < 0.25
+
+
 @pytest.mark.long
 def test_a_head_does_not_fold_under_the_chest_in_a_fall() -> None:
     """Its neck turned by 103°."""

@@ -35,6 +35,9 @@ LIES = 0.12
 """A trunk lies with its joints so high above the ground [m], for a leg of 0.82 m."""
 PARTS = {"pelvis": 0.5, "chest": 0.5, "head": 0.1}
 """How much each part counts, of the weight of a trunk that is let down [1]."""
+PROPPED, UPPER = 0.35, 0.07
+"""How much the upper end of a chest counts that arms prop up after a fall backward [1]; it lies so much higher than
+`LIES` [m], for a leg of 0.82 m."""
 
 
 def hand_target(

@@ -284,7 +284,7 @@ def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: fl
     """Goals that let pelvis, chest and head down while limbs bear the figure, if it falls backward.
 
     In other falls feet that brake the pelvis would throw the head down. Once the figure has come down, only a chest
-    that arms prop up has such a goal, until it lies.
+    that arms prop up has such a goal, until it lies; after a fall backward its upper end has it.
     """
     roles, model = setup.character.roles, setup.model
     # one body may have several roles: the first of `PARTS` counts
@@ -297,13 +297,17 @@ def _let_down(setup: Setup, state: State, fall: Fall, touches: Flags, ground: fl
         is_propped = on_arms and body == roles.get("chest", 0) + 1
         part = fall.back**2 if fall.high else (1.0 - falling.calmness(fall)) * is_propped
         here = state.data.xpos[body].copy()
-        height, speed = float(here[2]) - ground, float(state.body_point_motion(body, here)[0][2])
+        end = 0.0 if fall.high else fall.back**2  # of the chest, for arms would prop that up for good
+        here += end * (state.data.xpos[roles.get("neck", body - 1) + 1] - here)
+        share += end * (bracing.PROPPED - share)
+        height = float(here[2]) - ground - end * bracing.UPPER * setup.scale
+        speed = float(state.body_point_motion(body, here)[0][2])
         weight = LET_DOWN * setup.mass * part * share * bracing.above(height, setup.scale)
         if weight and bearing:
             is_pelvis = body == 1
             strongest = bracing.BY_ARMS if on_arms and not is_pelvis else bracing.STRONGEST
             asked = np.array([bracing.descent(height, speed, setup.scale, strongest)])
-            out.append(PlaceGoal(body, np.zeros(3), asked, weight, "trunk is let down", along=UP))
+            out.append(PlaceGoal(body, state.body_offset(body, here), asked, weight, "trunk is let down", along=UP))
     return out
 
 
