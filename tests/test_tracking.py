@@ -123,6 +123,12 @@ def test_an_actor_without_legs_is_named_as_the_cause(walker: poise.Character) ->
         PerformanceTracker(figure("child"), dataclasses.replace(walker, limbs=limbs))
 
 
+def test_limbs_above_the_hips_cannot_carry(walk: Motion, walker: poise.Character) -> None:
+    roles = parse_roles("left_leg<-neck, left_leg=support, right_leg=free", figure("child"), walker)
+    with pytest.raises(InvalidValue, match=r"cannot stand on neck: .* its hips are 0\.\d+ m below"):
+        PerformanceTracker(figure("child"), walker, roles=roles).step(poise.motion_to_q(walker, walk)[0])
+
+
 def test_a_giant_is_asked_for_its_size(
     walk: Motion, walker: poise.Character, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

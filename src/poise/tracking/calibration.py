@@ -14,7 +14,7 @@ from poise.body.mjcf import scene_mjcf
 from poise.body.posing import body_poses, hinge_angle, motion_to_q
 from poise.body.stride import STANDING, off_standing
 from poise.core import rotations
-from poise.core.errors import UnknownName
+from poise.core.errors import InvalidValue, UnknownName
 from poise.core.motion import Motion
 from poise.core.typing import Array, Index
 from poise.filter.quasi_physical import AtRest, JointLimits
@@ -194,13 +194,22 @@ def standing_at(actor: Character, q: Array, limbs: Sequence[str], floor: float, 
         limbs: That stand on the floor.
         floor: Its height [m].
         places: Of the bodies now, shape (B, 3).
+
+    Raises:
+        InvalidValue: if the hips are no higher than the ends of these limbs.
     """
     still = [x[0] for x in body_poses(actor, q[None])]
     about = yaw_turn(heading(actor, places) - heading(actor, still[0]))
     there = rotations.rotate(about, still[0] - still[0][0])
     turned = rotations.multiply(np.broadcast_to(about, still[1].shape), still[1])
     low = min(lowest_of(actor, limb, there, turned) for limb in limbs)
-    return Standing.of(actor, there + np.array([*places[0, :2], floor - low]), turned, floor)
+    standing = Standing.of(actor, there + np.array([*places[0, :2], floor - low]), turned, floor)
+    if standing.leg <= 0.0:
+        raise InvalidValue(
+            f"The actor cannot stand on {', '.join(limbs)}: as it stands, its hips are {-standing.leg:.2g} m below "
+            "where these limbs end. Let limbs that reach the ground drive those that carry the character."
+        )
+    return standing
 
 
 def put_on(character: Character, q: Array, limbs: Sequence[str], floor: float) -> Array:
