@@ -51,7 +51,7 @@ SHOWS = (
          "poise track walk.bvh -c raptor.toml --style sad=1"),
     Show("alien", "An alien on its hands", "It has no legs. Its arms follow the actor's legs, and two tails swing.",
          "poise track walk.bvh -c alien.toml"),
-    Show("rex", "Hops that no muscle could make", "Among crates each frame of the clip comes back as it was.",
+    Show("hops", "Hops that no muscle could make", "Among crates each frame of the clip comes back as it was.",
          "poise simulate rex.glb --clip Hops -c rex.toml --scene hops.toml"),
     Show("shoved", "A rex is shoved", "In a crouch, and in the air. Head and tail trail behind.",
          "poise simulate rex.glb --clip Hops -c rex.toml --push 'Chest 900 0 0 @2.65+0.2' "

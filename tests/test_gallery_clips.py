@@ -109,3 +109,10 @@ def test_a_diver_meets_a_pile_and_keeps_momentum_in_the_air(script: dict[str, An
     aside = (com_path(character, pushed.motion) - com_path(character, dive))[:, 0]
     speed = np.diff(aside)[round(1.95 * 60) : round(2.6 * 60)] * 60.0
     np.testing.assert_allclose(speed, 200.0 * 0.15 / character.mass, rtol=0.1)
+
+
+def test_no_recording_overwrites_what_it_reads() -> None:
+    pytest.importorskip("mkdocs")
+    gallery = runpy.run_path(str(ROOT / "scripts" / "docs_gallery.py"))
+    for show in gallery["SHOWS"]:
+        assert f"{show.name}{gallery['_ending'](show)}" not in show.command.split(), show.name
