@@ -58,6 +58,11 @@ class Creature:
             above = side + parent if side + parent in self.joints else parent
             self.joint(side + name, above, x, sign * y, z)
 
+    def tail(self, places: Sequence[tuple[float, float]]) -> None:
+        """Joints Tail1, Tail2, … behind the hips, at these x and z."""
+        for k, (x, z) in enumerate(places, start=1):
+            self.joint(f"Tail{k}", "Hips" if k == 1 else f"Tail{k - 1}", x, 0.0, z)
+
     def rod(
         self, joint: str, end: str | tuple[float, float, float], first: float, last: float, color: Color, *,
         start: tuple[float, float, float] | None = None, sharp: bool = False,

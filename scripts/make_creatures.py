@@ -38,11 +38,7 @@ def raptor() -> Creature:
     c.joint("Neck1", "Neck", 0.54, 0.0, 1.12)
     c.joint("Neck2", "Neck1", 0.58, 0.0, 1.25)
     c.joint("Head", "Neck2", 0.62, 0.0, 1.37)
-    before = "Hips"
-    tail = [(-0.16, 0.85), (-0.36, 0.85), (-0.56, 0.85), (-0.75, 0.86), (-0.93, 0.88), (-1.10, 0.91)]
-    for k, (x, z) in enumerate(tail, start=1):
-        c.joint(f"Tail{k}", before, x, 0.0, z)
-        before = f"Tail{k}"
+    c.tail([(-0.16, 0.85), (-0.36, 0.85), (-0.56, 0.85), (-0.75, 0.86), (-0.93, 0.88), (-1.10, 0.91)])
     c.pair("UpLeg", "Hips", -0.05, 0.13, 0.80)
     c.pair("Leg", "UpLeg", 0.09, 0.14, 0.50)
     c.pair("Foot", "Leg", -0.09, 0.14, 0.17)
@@ -105,11 +101,7 @@ def rex() -> Creature:
     c.joint("Chest", "Spine", 0.34, 0.0, 1.11)
     c.joint("Neck", "Chest", 0.48, 0.0, 1.24)
     c.joint("Head", "Neck", 0.58, 0.0, 1.41)
-    before = "Hips"
-    tail = [(-0.20, 0.99), (-0.44, 0.97), (-0.68, 0.96), (-0.91, 0.97), (-1.12, 1.0), (-1.31, 1.05)]
-    for k, (x, z) in enumerate(tail, start=1):
-        c.joint(f"Tail{k}", before, x, 0.0, z)
-        before = f"Tail{k}"
+    c.tail([(-0.20, 0.99), (-0.44, 0.97), (-0.68, 0.96), (-0.91, 0.97), (-1.12, 1.0), (-1.31, 1.05)])
     c.pair("UpLeg", "Hips", -0.03, 0.17, 0.95)
     c.pair("Leg", "UpLeg", 0.14, 0.17, 0.60)
     c.pair("Foot", "Leg", -0.09, 0.17, 0.22)
@@ -204,10 +196,7 @@ def cat() -> Creature:
     c.joint("Chest", "Spine", 0.16, 0.0, 0.52)
     c.joint("Neck", "Chest", 0.33, 0.0, 0.58)
     c.joint("Head", "Neck", 0.44, 0.0, 0.68)
-    before = "Hips"
-    for k, (x, z) in enumerate([(-0.40, 0.53), (-0.55, 0.55), (-0.69, 0.60), (-0.80, 0.69), (-0.86, 0.81)], start=1):
-        c.joint(f"Tail{k}", before, x, 0.0, z)
-        before = f"Tail{k}"
+    c.tail([(-0.40, 0.53), (-0.55, 0.55), (-0.69, 0.60), (-0.80, 0.69), (-0.86, 0.81)])
     c.pair("UpLeg", "Hips", -0.28, 0.085, 0.45)
     c.pair("Leg", "UpLeg", -0.20, 0.095, 0.26)
     c.pair("Foot", "Leg", -0.31, 0.095, 0.10)

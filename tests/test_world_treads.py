@@ -66,6 +66,18 @@ def walk() -> Motion:
     return poise.load(poise.sample_path("walk.bvh"))
 
 
+def assert_goes_on_as_saved(world: World, steps: int) -> None:
+    """What is saved and restored does the same again, to the last bit."""
+    before = world.save()
+    for _ in range(steps):
+        world.step()
+    q = world.q.copy()
+    world.restore(before)
+    for _ in range(steps):
+        world.step()
+    assert np.array_equal(world.q, q)
+
+
 def world_of(tmp_path: Path, tables: str, walk: Motion, **driver: object) -> World:
     file = tmp_path / "scene.toml"
     file.write_text(f'schema = "poise.scene/1"\n{tables}', encoding="utf-8")
@@ -188,15 +200,8 @@ def test_who_does_not_see_a_high_box_walks_against_it(tmp_path: Path, walk: Moti
     world = world_of(tmp_path, TOO_HIGH["box"], walk, sees=False)
     for _ in range(300):
         world.step()
-    before, q = world.save(), world.q.copy()
-    assert 1.4 < q[0] < 1.9, "it is held back"
-    for _ in range(20):
-        world.step()
-    after = world.q.copy()
-    world.restore(before)
-    for _ in range(20):
-        world.step()
-    assert np.array_equal(world.q, after)
+    assert 1.4 < world.q[0] < 1.9, "it is held back"
+    assert_goes_on_as_saved(world, 20)
 
 
 def test_a_rope_bridge_sags_under_a_walker(tmp_path: Path, walk: Motion) -> None:
@@ -284,14 +289,7 @@ def test_a_world_with_treads_goes_on_as_it_did(tmp_path: Path, walk: Motion) -> 
     world = world_of(tmp_path, SEESAW, walk)
     for _ in range(130):
         world.step()
-    before = world.save()
-    for _ in range(30):
-        world.step()
-    q = world.q.copy()
-    world.restore(before)
-    for _ in range(30):
-        world.step()
-    assert np.array_equal(world.q, q)
+    assert_goes_on_as_saved(world, 30)
 
 
 def test_a_ragdoll_lies_on_treads(tmp_path: Path, walk: Motion) -> None:

@@ -400,7 +400,7 @@ def _is_beside(report: ClipReport, shared: float) -> bool:
 
 
 def _on_shared(own: ClipReport, path: Path, profile: Profile, options: ReadOptions, wanted: Wanted) -> ClipReport:
-    """The report of a clip on the floor of its file; on its own where it does not stand on that one, which is told."""
+    """The clip's report on the floor of its file; where it does not stand there, on its own, with a sentence."""
     again = _checked(path, profile, options, replace(wanted, is_floor_shared=True))
     if again.level is None or own.level is None:
         return own
